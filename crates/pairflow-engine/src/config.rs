@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::config::{ConfigError, ConfigErrors, Layer, Layers, Source};
 use pairflow_core::ids::BubbleId;
 
-use crate::regular::{Links, open_at};
+use crate::regular::{Symlinks, open_at};
 
 /// No configuration that a person wrote is larger.
 const MOST_BYTES: u64 = 256 * 1024;
@@ -121,7 +121,7 @@ pub fn bubble_file(repo: &Path, id: &BubbleId) -> PathBuf {
 
 fn layer(path: Option<&Path>, source: Source, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
     let Some(path) = path else { return Ok(Layer::default()) };
-    let links = if source == Source::Repository { Links::Refuse } else { Links::Follow };
+    let links = if source == Source::Repository { Symlinks::Refuse } else { Symlinks::Follow };
     let Some(bytes) = read(path, links)? else { return Ok(Layer::default()) };
     Ok(Layer::parse_bytes(&path.display().to_string(), &bytes, source).unwrap_or_else(|more| {
         errors.extend(more.0);
@@ -129,11 +129,13 @@ fn layer(path: Option<&Path>, source: Source, errors: &mut Vec<ConfigError>) -> 
     }))
 }
 
-fn read(path: &Path, links: Links) -> Result<Option<Vec<u8>>, LoadError> {
+fn read(path: &Path, links: Symlinks) -> Result<Option<Vec<u8>>, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
     let file = match open_at(path, links) {
         Ok(file) => file,
-        Err(_) if links == Links::Refuse && path.is_symlink() => return Err(LoadError::Link { path: path.to_owned() }),
+        Err(_) if links == Symlinks::Refuse && path.is_symlink() => {
+            return Err(LoadError::Link { path: path.to_owned() });
+        }
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }

@@ -23,18 +23,18 @@ pub fn detect(root: &Path) -> Detected {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Detected {
     /// Runs the tests.
-    pub test: Option<Found>,
+    pub test: Option<DetectedCommand>,
     /// Checks types without running anything.
-    pub typecheck: Option<Found>,
+    pub typecheck: Option<DetectedCommand>,
     /// Checks style.
-    pub lint: Option<Found>,
+    pub lint: Option<DetectedCommand>,
     /// Runs once in a new worktree.
-    pub setup: Option<Found>,
+    pub setup: Option<DetectedCommand>,
 }
 
 /// A command, and what speaks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct DetectedCommand {
     /// The command line.
     pub command: String,
     /// The file that speaks for it, and what in it.
@@ -58,7 +58,7 @@ impl Detected {
     }
 }
 
-impl Found {
+impl DetectedCommand {
     fn new(command: impl Into<String>, because: impl Into<String>) -> Self {
         Self { command: command.into(), because: because.into() }
     }
@@ -117,17 +117,17 @@ impl Root {
 fn just(root: &Root) -> Detected {
     let Some(file) = root.first(&["justfile", "Justfile", "JUSTFILE", ".justfile"]) else { return Detected::default() };
     let recipes: Vec<_> = root.read(file).unwrap_or_default().lines().filter_map(recipe).collect();
-    named(&recipes, |name| Found::new(format!("just {name}"), format!("{file} recipe \"{name}\"")))
+    named(&recipes, |name| DetectedCommand::new(format!("just {name}"), format!("{file} recipe \"{name}\"")))
 }
 
 /// Reads the targets of Make, out of the file that Make itself would take.
 fn make(root: &Root) -> Detected {
     let Some(file) = root.first(&["GNUmakefile", "makefile", "Makefile"]) else { return Detected::default() };
     let targets: Vec<_> = root.read(file).unwrap_or_default().lines().flat_map(targets).collect();
-    named(&targets, |name| Found::new(format!("make {name}"), format!("{file} target \"{name}\"")))
+    named(&targets, |name| DetectedCommand::new(format!("make {name}"), format!("{file} target \"{name}\"")))
 }
 
-fn named(names: &[String], found: impl Fn(&str) -> Found) -> Detected {
+fn named(names: &[String], found: impl Fn(&str) -> DetectedCommand) -> Detected {
     let first = |wanted: &[&str]| {
         let name = wanted.iter().find(|wanted| names.iter().any(|name| name == *wanted))?;
         Some(found(name))
@@ -179,10 +179,10 @@ fn cargo(root: &Root) -> Detected {
     }
     let all = if root.has_table(file, "workspace") { " --workspace" } else { "" };
     Detected {
-        test: Some(Found::new(format!("cargo test{all}"), file)),
-        typecheck: Some(Found::new(format!("cargo check{all} --all-targets"), file)),
+        test: Some(DetectedCommand::new(format!("cargo test{all}"), file)),
+        typecheck: Some(DetectedCommand::new(format!("cargo check{all} --all-targets"), file)),
         // Without settings of its own a project has not said that it wants clippy.
-        lint: clippy_settings(root).map(|why| Found::new(format!("cargo clippy{all} --all-targets"), why)),
+        lint: clippy_settings(root).map(|why| DetectedCommand::new(format!("cargo clippy{all} --all-targets"), why)),
         setup: None,
     }
 }
@@ -200,8 +200,8 @@ fn go(root: &Root) -> Detected {
     }
     // No `go build`: for a single command it leaves a binary in the tree that is being checked.
     Detected {
-        test: Some(Found::new("go test ./...", "go.mod")),
-        lint: Some(Found::new("go vet ./...", "go.mod")),
+        test: Some(DetectedCommand::new("go test ./...", "go.mod")),
+        lint: Some(DetectedCommand::new("go vet ./...", "go.mod")),
         ..Detected::default()
     }
 }
@@ -213,9 +213,9 @@ fn node(root: &Root) -> Detected {
     let manager = Manager::of(root, &package);
     let run = |names: &[&str]| {
         let name = names.iter().copied().find(|name| script(&package, name))?;
-        Some(Found::new(manager.run(name), format!("package.json script \"{name}\"")))
+        Some(DetectedCommand::new(manager.run(name), format!("package.json script \"{name}\"")))
     };
-    let types = || root.has("tsconfig.json").then(|| Found::new(manager.tsc(), "tsconfig.json"));
+    let types = || root.has("tsconfig.json").then(|| DetectedCommand::new(manager.tsc(), "tsconfig.json"));
     Detected {
         test: run(&["test"]),
         typecheck: run(&["typecheck", "type-check", "check-types"]).or_else(types),
@@ -286,9 +286,9 @@ impl Manager {
     }
 
     /// Installs what the lock file says; without one, installs without leaving a new file in the tree.
-    fn setup(self, root: &Root, package: &Value) -> Option<Found> {
+    fn setup(self, root: &Root, package: &Value) -> Option<DetectedCommand> {
         if let Some((lock, _)) = LOCKS.into_iter().find(|(lock, manager)| *manager == self && root.has(lock)) {
-            return Some(Found::new(self.install_locked(root), lock));
+            return Some(DetectedCommand::new(self.install_locked(root), lock));
         }
         let needs = |key: &str| package[key].as_object().is_some_and(|needed| !needed.is_empty());
         let command = match self {
@@ -297,7 +297,7 @@ impl Manager {
             Self::Yarn => "yarn install --no-lockfile",
             Self::Bun => "bun install --no-save",
         };
-        (needs("dependencies") || needs("devDependencies")).then(|| Found::new(command, "package.json"))
+        (needs("dependencies") || needs("devDependencies")).then(|| DetectedCommand::new(command, "package.json"))
     }
 
     fn install_locked(self, root: &Root) -> &'static str {
@@ -315,7 +315,7 @@ impl Manager {
 fn python(root: &Root) -> Detected {
     let runner = Runner::of(root);
     Detected {
-        test: tests(root).map(|why| Found::new(runner.module("pytest"), why)),
+        test: tests(root).map(|why| DetectedCommand::new(runner.module("pytest"), why)),
         typecheck: types(root, &runner),
         lint: lint(root, &runner),
         setup: runner.setup,
@@ -326,20 +326,20 @@ fn python(root: &Root) -> Detected {
 struct Runner {
     prefix: &'static str,
     python: &'static str,
-    setup: Option<Found>,
+    setup: Option<DetectedCommand>,
 }
 
 impl Runner {
     fn of(root: &Root) -> Self {
         if root.has("uv.lock") {
-            let setup = Some(Found::new("uv sync --frozen", "uv.lock"));
+            let setup = Some(DetectedCommand::new("uv sync --frozen", "uv.lock"));
             return Self { prefix: "uv run --frozen ", python: "python", setup };
         }
         if root.has("poetry.lock") {
             return Self {
                 prefix: "poetry run ",
                 python: "python",
-                setup: Some(Found::new("poetry install", "poetry.lock")),
+                setup: Some(DetectedCommand::new("poetry install", "poetry.lock")),
             };
         }
         // Outside of an environment many systems have `python3` only.
@@ -372,23 +372,23 @@ fn test_file(root: &Root, directory: &str) -> Option<String> {
     Some(if directory == "." { name } else { format!("{directory}/{name}") })
 }
 
-fn types(root: &Root, runner: &Runner) -> Option<Found> {
+fn types(root: &Root, runner: &Runner) -> Option<DetectedCommand> {
     let mypy = root.first(&["mypy.ini", ".mypy.ini"]).map(str::to_owned);
     let mypy = mypy.or_else(|| table(root, "pyproject.toml", "tool.mypy")).or_else(|| table(root, "setup.cfg", "mypy"));
     let pyright = || {
         let file = root.first(&["pyrightconfig.json"]).map(str::to_owned);
         file.or_else(|| table(root, "pyproject.toml", "tool.pyright"))
     };
-    let mypy = mypy.map(|why| Found::new(runner.module("mypy ."), why));
-    mypy.or_else(|| pyright().map(|why| Found::new(runner.program("pyright"), why)))
+    let mypy = mypy.map(|why| DetectedCommand::new(runner.module("mypy ."), why));
+    mypy.or_else(|| pyright().map(|why| DetectedCommand::new(runner.program("pyright"), why)))
 }
 
-fn lint(root: &Root, runner: &Runner) -> Option<Found> {
+fn lint(root: &Root, runner: &Runner) -> Option<DetectedCommand> {
     let ruff = root.first(&["ruff.toml", ".ruff.toml"]).map(str::to_owned);
     let ruff = ruff.or_else(|| table(root, "pyproject.toml", "tool.ruff"));
     let flake = || root.first(&[".flake8"]).map(str::to_owned).or_else(|| table(root, "setup.cfg", "flake8"));
-    let ruff = ruff.map(|why| Found::new(runner.program("ruff check ."), why));
-    ruff.or_else(|| flake().map(|why| Found::new(runner.module("flake8"), why)))
+    let ruff = ruff.map(|why| DetectedCommand::new(runner.program("ruff check ."), why));
+    ruff.or_else(|| flake().map(|why| DetectedCommand::new(runner.module("flake8"), why)))
 }
 
 fn table(root: &Root, file: &str, table: &str) -> Option<String> {
@@ -412,8 +412,9 @@ mod tests {
         }
         let Detected { test, typecheck, lint, setup } = detect(root.path());
         let slots = [("test", test), ("typecheck", typecheck), ("lint", lint), ("setup", setup)];
-        let line =
-            |(slot, found): (&str, Option<Found>)| found.map(|f| format!("{slot}: {} ({})", f.command, f.because));
+        let line = |(slot, found): (&str, Option<DetectedCommand>)| {
+            found.map(|f| format!("{slot}: {} ({})", f.command, f.because))
+        };
         let found: Vec<_> = slots.into_iter().filter_map(line).collect();
         assert_eq!(found, expected);
     }

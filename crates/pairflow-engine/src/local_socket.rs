@@ -23,7 +23,7 @@ const REST: Duration = Duration::from_millis(50);
 
 /// What a server is called in thread lists, and how many callers it serves at once.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
+pub(crate) struct ServerOptions {
     /// The name of its threads.
     pub name: &'static str,
     /// How many callers are served at once. Further ones are hung up on, and call again.
@@ -53,7 +53,7 @@ impl Server {
     /// Its opener holds a lock for it, so a socket that is there already has no owner.
     pub(crate) fn open(
         path: PathBuf,
-        limits: Limits,
+        limits: ServerOptions,
         serve: impl Fn(&UnixStream) + Send + Sync + 'static,
     ) -> io::Result<Self> {
         if let Some(dir) = path.parent() {
@@ -96,9 +96,9 @@ impl Drop for Server {
 }
 
 /// One of the callers that are being served.
-struct Place(Arc<AtomicUsize>);
+struct CallerSlot(Arc<AtomicUsize>);
 
-impl Place {
+impl CallerSlot {
     /// Returns nothing if all places are taken.
     fn take(taken: &Arc<AtomicUsize>, callers: usize) -> Option<Self> {
         let more = |count| (count < callers).then_some(count + 1);
@@ -107,7 +107,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallerSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -120,7 +120,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-fn listen(listener: &UnixListener, closed: &PipeReader, limits: Limits, serve: &Arc<Serve>) {
+fn listen(listener: &UnixListener, closed: &PipeReader, limits: ServerOptions, serve: &Arc<Serve>) {
     let taken = Arc::new(AtomicUsize::new(0));
     loop {
         let mut both = [PollFd::new(listener, PollFlags::IN), PollFd::new(closed, PollFlags::IN)];
@@ -142,8 +142,8 @@ fn listen(listener: &UnixListener, closed: &PipeReader, limits: Limits, serve: &
 }
 
 /// Has one caller served by a thread of its own: one that hangs keeps nobody else waiting.
-fn admit(stream: UnixStream, limits: Limits, serve: &Arc<Serve>, taken: &Arc<AtomicUsize>) {
-    let Some(place) = Place::take(taken, limits.callers) else { return };
+fn admit(stream: UnixStream, limits: ServerOptions, serve: &Arc<Serve>, taken: &Arc<AtomicUsize>) {
+    let Some(place) = CallerSlot::take(taken, limits.callers) else { return };
     let ready = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(limits.write)));
     if ready.is_err() {
         return;
@@ -217,13 +217,13 @@ pub(crate) fn write(mut stream: &UnixStream, line: &impl Serialize) -> io::Resul
 }
 
 /// A stream that is read line by line until a moment.
-pub(crate) struct Lines<'a> {
+pub(crate) struct LineReader<'a> {
     stream: &'a UnixStream,
     until: Instant,
     bytes: Vec<u8>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineReader<'a> {
     /// Reads from `stream` for at most `patience`.
     pub(crate) fn new(stream: &'a UnixStream, patience: Duration) -> Self {
         Self { stream, until: Instant::now() + patience, bytes: Vec::new() }

@@ -346,7 +346,7 @@ fn turn_start(stage: &Stage) -> TurnStart {
     }
 }
 
-fn running(started: Started) -> pairflow_engine::process::Running {
+fn running(started: Started) -> pairflow_engine::process::RunningJob {
     match started {
         Started::Runs(running) => running,
         Started::Joins => panic!("nothing was started"),

@@ -12,7 +12,7 @@ use pairflow_core::view::inbox::inbox_ndjson;
 use pairflow_core::view::messages::message_file;
 
 use crate::engine::{Bubble, EngineError};
-use crate::store::{Loaded, Locked, Repaired, Source};
+use crate::store::{Loaded, Locked, Repaired, StateSource};
 
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ impl Bubble {
         let seen = self.log.load()?;
         let earlier = repeated(&seen.state, command);
         self.insist_same(earlier.as_ref().and_then(|applied| applied.id.as_ref()), command)?;
-        if let Some(applied) = earlier.clone().filter(|_| seen.from == Source::Cache) {
+        if let Some(applied) = earlier.clone().filter(|_| seen.from == StateSource::Cache) {
             return Ok(applied);
         }
         let mut decided = handle(&seen.state, command, self.engine.clock.now());

@@ -16,7 +16,7 @@ use pairflow_core::view::brief::{
 use pairflow_core::view::package::again;
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Call, Git, diff_text, line_diff};
+use crate::git::{Git, GitCall, diff_text, line_diff};
 
 impl Bubble {
     /// Writes the brief of the present turn; nothing while no agent has one.
@@ -216,8 +216,8 @@ fn standards(git: &Git, base: &TreeId, tree: &TreeId) -> Result<Vec<Standard>, E
 
 /// The mode and the blob of each standard that a tree has, by path.
 fn entries(git: &Git, tree: &TreeId) -> Result<BTreeMap<String, (String, String)>, EngineError> {
-    let call = Call::new(["ls-tree", "-z", "--full-tree", &tree.0, "--"]);
-    let answer = git.run(STANDARDS.iter().fold(call, Call::arg))?;
+    let call = GitCall::new(["ls-tree", "-z", "--full-tree", &tree.0, "--"]);
+    let answer = git.run(STANDARDS.iter().fold(call, GitCall::arg))?;
     let entry = |part: &[u8]| {
         let line = String::from_utf8_lossy(part).into_owned();
         let (facts, path) = line.split_once('\t')?;
@@ -235,7 +235,7 @@ fn text(
     (path, mode, blob): (&str, &str, &str),
 ) -> Result<Option<(String, bool)>, EngineError> {
     let (lines, bytes) = QUOTED;
-    let read = |object: &str| git.run(Call::new(["cat-file", "blob", object]).accept(&[0, 128]).cut_at(bytes));
+    let read = |object: &str| git.run(GitCall::new(["cat-file", "blob", object]).accept(&[0, 128]).cut_at(bytes));
     let mut answer = read(blob)?;
     if mode == LINK {
         let target = String::from_utf8_lossy(&answer.stdout).into_owned();

@@ -10,12 +10,12 @@ use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
 
 use crate::clock::Clock;
-use crate::engine::{Control, EngineError, UserDirs};
-use crate::git::{Call, Repo, Workspace};
+use crate::engine::{ControlDir, EngineError, UserDirs};
+use crate::git::{BubbleWorkspace, GitCall, Repo};
 use crate::limits::Limits;
 use crate::regular;
 use crate::store::storage::{Guard, LockMode};
-use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, Source, Storage, StoreError};
+use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, StateSource, Storage, StoreError};
 
 /// How long a process that was killed may live on in a child that it was just starting, and hold its locks.
 const LAST_BREATH: Duration = Duration::from_millis(300);
@@ -40,7 +40,7 @@ pub struct Bubble {
     /// Its name.
     pub id: BubbleId,
     /// Its repository's control directory.
-    pub control: Control,
+    pub control: ControlDir,
     pub(crate) log: Log,
 }
 
@@ -82,7 +82,7 @@ impl Engine {
 
     /// Returns a handle without looking whether the bubble is there.
     pub(crate) fn handle(&self, repo: &Path, id: &BubbleId) -> Bubble {
-        let control = Control::of(repo);
+        let control = ControlDir::of(repo);
         let log = Log::new(self.disk.clone(), control.files(id), id.clone()).owned(self.registry());
         Bubble { engine: self.clone(), id: id.clone(), control, log }
     }
@@ -103,13 +103,13 @@ impl Engine {
 
     /// Returns the names of the directories that could be bubbles.
     pub fn ids(&self, repo: &Path) -> Result<Vec<BubbleId>, EngineError> {
-        let names = self.disk.list_dir(&Control::of(repo).bubbles()).map_err(crate::store::StoreError::from)?;
+        let names = self.disk.list_dir(&ControlDir::of(repo).bubbles()).map_err(crate::store::StoreError::from)?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     /// Returns what lies beside the bubbles of the repository at `repo` and is none.
     pub fn strays(&self, repo: &Path) -> Result<Vec<PathBuf>, EngineError> {
-        let dir = Control::of(repo).bubbles();
+        let dir = ControlDir::of(repo).bubbles();
         let names = self.disk.list_dir(&dir).map_err(crate::store::StoreError::from)?;
         let is_bubble = |name: &str| {
             let bubble = name.parse().ok().map(|id| self.handle(repo, &id));
@@ -124,13 +124,13 @@ impl Engine {
     pub fn repositories(&self) -> Vec<PathBuf> {
         // What cannot be read names no repository; whatever needs a bubble of it says so.
         let mut repos = self.registry().repositories().unwrap_or_default();
-        repos.retain(|repo| Control::of(repo).dir().is_dir());
+        repos.retain(|repo| ControlDir::of(repo).dir().is_dir());
         repos
     }
 
     /// Whether git tracks anything below `.pairflow/`. git is asked only when its index has changed since the last call.
     pub fn tracks_control(&self, repo: &Repo) -> bool {
-        if !Control::of(&repo.root).dir().exists() {
+        if !ControlDir::of(&repo.root).dir().exists() {
             return false;
         }
         let Ok(index) = std::fs::metadata(repo.common_dir.join("index")) else { return false };
@@ -140,7 +140,7 @@ impl Engine {
         if let Some(answer) = known.strip_prefix(&now) {
             return answer == " yes";
         }
-        let Ok(listed) = repo.git().run(Call::new(["ls-files", "--cached", "-z", "--", ".pairflow"])) else {
+        let Ok(listed) = repo.git().run(GitCall::new(["ls-files", "--cached", "-z", "--", ".pairflow"])) else {
             return false;
         };
         let tracked = !listed.stdout.is_empty();
@@ -182,7 +182,7 @@ impl Bubble {
     pub fn durable(&self) -> Result<Loaded, EngineError> {
         self.insist_own()?;
         let loaded = self.log.load()?;
-        if loaded.from == Source::Cache { Ok(loaded) } else { Ok(self.locked()?.into_loaded()) }
+        if loaded.from == StateSource::Cache { Ok(loaded) } else { Ok(self.locked()?.into_loaded()) }
     }
 
     /// Reads the state once nobody writes: what it tells is durable, and the files that go with it are there.
@@ -211,14 +211,14 @@ impl Bubble {
     }
 
     /// Returns the workspace of a bubble that has one.
-    pub(crate) fn workspace(&self, state: &BubbleState) -> Result<Workspace, EngineError> {
+    pub(crate) fn workspace(&self, state: &BubbleState) -> Result<BubbleWorkspace, EngineError> {
         let record = state.evidence.workspace.as_ref().ok_or_else(|| {
             EngineError::BadInput(format!(
                 "bubble {} has no workspace yet; start it: pairflow start {}",
                 self.id, self.id
             ))
         })?;
-        Ok(Workspace::recorded(self.control.repo(), &self.id, record))
+        Ok(BubbleWorkspace::recorded(self.control.repo(), &self.id, record))
     }
 
     /// Takes the lock of one verb, which the kernel frees with its holder; nothing if someone else has it.

@@ -10,9 +10,9 @@ use pairflow_core::view::{ForeignNotice, quoted};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::git::{GitError, Head, Repo, head};
+use crate::git::{GitError, GitHead, Repo, head};
 use crate::store::{Foreign, StoreError};
-use crate::workspace::{Place, locate};
+use crate::workspace::{Location, locate};
 
 /// The rules say no.
 const REFUSED: u8 = 1;
@@ -99,7 +99,7 @@ impl Bubble {
         if state.evidence.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
             return None;
         }
-        let Ok(Place { repo, bubble }) = locate(cwd) else { return None };
+        let Ok(Location { repo, bubble }) = locate(cwd) else { return None };
         let here = repo.root == self.control.repo();
         match bubble {
             Some(other) if other == self.id && here => None,
@@ -175,7 +175,7 @@ fn is_refusal(git: &GitError) -> bool {
 fn anew(worktree: Option<&Path>) -> String {
     let head = worktree.and_then(|path| Repo::locate(path).ok()).map(|repo| head(&repo.git_dir));
     match head {
-        Some(Head::Branch(branch)) => format!("pairflow create --base {}", quoted(&branch)),
+        Some(GitHead::Branch(branch)) => format!("pairflow create --base {}", quoted(&branch)),
         _ => "pairflow create".to_owned(),
     }
 }

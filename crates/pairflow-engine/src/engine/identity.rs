@@ -9,9 +9,9 @@ use crate::store::random;
 
 /// A secret that an agent process holds. Only its hash is ever stored.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct AgentToken(String);
 
-impl Token {
+impl AgentToken {
     /// Draws a new token: 256 random bits.
     pub fn draw() -> Result<Self, EngineError> {
         let bytes = random().map_err(|error| EngineError::world("cannot draw random numbers for a token", error))?;
@@ -38,14 +38,14 @@ impl Bubble {
     /// Lets `agent` in with a new token; the old one is void.
     ///
     /// Returns the token with the state that it was recorded in.
-    pub fn mint(&self, agent: &AgentId) -> Result<(Token, BubbleState), EngineError> {
-        let token = Token::draw()?;
+    pub fn mint(&self, agent: &AgentId) -> Result<(AgentToken, BubbleState), EngineError> {
+        let token = AgentToken::draw()?;
         let applied = self.apply(&Command::MintToken { agent: agent.clone(), token_sha256: token.hash() })?;
         Ok((token, applied.state))
     }
 
     /// Whether `token` proves that the caller is `agent`.
-    pub fn prove(&self, state: &BubbleState, agent: &AgentId, token: &Token) -> Result<(), EngineError> {
+    pub fn prove(&self, state: &BubbleState, agent: &AgentId, token: &AgentToken) -> Result<(), EngineError> {
         let proven = state.presence.tokens.get(agent).is_some_and(|hash| *hash == token.hash());
         if proven {
             return Ok(());
@@ -63,7 +63,7 @@ impl Bubble {
 }
 
 /// What an agent process needs to join a bubble.
-pub fn environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId, token: &Token) -> Vec<(String, String)> {
+pub fn environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId, token: &AgentToken) -> Vec<(String, String)> {
     let mut env = vec![
         ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
         ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),

@@ -33,28 +33,28 @@ pub enum Agreed {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Book {
+struct TrustFile {
     version: u32,
-    repositories: BTreeMap<PathBuf, Entry>,
+    repositories: BTreeMap<PathBuf, RepositoryTrust>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Entry {
+struct RepositoryTrust {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    trusted: Option<Signed>,
+    trusted: Option<HashedCommands>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    detected: Option<Signed>,
+    detected: Option<HashedCommands>,
 }
 
 /// Commands with their hash; where the two do not fit, somebody has edited the file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Signed {
+struct HashedCommands {
     hash: String,
     commands: CommandSet,
 }
 
-impl Entry {
-    fn of(&mut self, kind: Agreed) -> &mut Option<Signed> {
+impl RepositoryTrust {
+    fn of(&mut self, kind: Agreed) -> &mut Option<HashedCommands> {
         match kind {
             Agreed::Trusted => &mut self.trusted,
             Agreed::Detected => &mut self.detected,
@@ -79,7 +79,7 @@ impl Engine {
 
     /// Returns everything that the person agreed to: each repository with its trusted and its detected commands.
     pub fn all_agreed(&self) -> Vec<(PathBuf, [Option<CommandSet>; 2])> {
-        let both = |mut entry: Entry| [Agreed::Trusted, Agreed::Detected].map(|kind| entry.commands(kind));
+        let both = |mut entry: RepositoryTrust| [Agreed::Trusted, Agreed::Detected].map(|kind| entry.commands(kind));
         self.book().repositories.into_iter().map(|(repo, entry)| (repo, both(entry))).collect()
     }
 
@@ -95,7 +95,7 @@ impl Engine {
     pub fn agree(&self, repo: &Path, kind: Agreed, commands: &CommandSet) -> Result<(), EngineError> {
         let _writing = self.writing_book()?;
         let mut book = self.book();
-        let signed = Signed { hash: commands.hash(), commands: commands.clone() };
+        let signed = HashedCommands { hash: commands.hash(), commands: commands.clone() };
         *book.repositories.entry(repo.to_owned()).or_default().of(kind) = Some(signed);
         self.put_book(&book)
     }
@@ -112,15 +112,15 @@ impl Engine {
     }
 
     /// A book that is missing, damaged or of another form is an empty one.
-    fn book(&self) -> Book {
+    fn book(&self) -> TrustFile {
         let read = regular::read_up_to(&self.book_file(), MOST_BYTES)
             .ok()
-            .and_then(|bytes| serde_json::from_slice::<Book>(&bytes).ok());
+            .and_then(|bytes| serde_json::from_slice::<TrustFile>(&bytes).ok());
         read.filter(|book| book.version == VERSION)
-            .unwrap_or_else(|| Book { version: VERSION, repositories: BTreeMap::new() })
+            .unwrap_or_else(|| TrustFile { version: VERSION, repositories: BTreeMap::new() })
     }
 
-    fn put_book(&self, book: &Book) -> Result<(), EngineError> {
+    fn put_book(&self, book: &TrustFile) -> Result<(), EngineError> {
         let path = self.book_file();
         let json = serde_json::to_vec_pretty(book).expect("a map of texts is always writable as JSON");
         let staged = path.with_extension(format!("{}.new", std::process::id()));

@@ -16,9 +16,9 @@ use pairflow_core::log::{CommitIdentity, HookFile, Hooks, Person, Signing};
 use super::error::GitError;
 use super::isolation::entries;
 use super::repo::{Repo, unique};
-use super::run::{Call, Git};
+use super::run::{Git, GitCall};
 use super::snapshot::changes;
-use super::workspace::Workspace;
+use super::workspace::BubbleWorkspace;
 
 /// The settings that say who commits, how the commit is signed and where hooks are.
 const SETTINGS: &str = r"^((user|author|committer|commit|gpg)\.|core\.hookspath$)";
@@ -28,7 +28,7 @@ const CRUD: &[char] = &['.', ',', ':', ';', '<', '>', '"', '\\', '\''];
 
 /// Returns who commits in `repo` now, how the commit is signed, and which hooks there are.
 pub fn commit_identity(repo: &Repo) -> Result<CommitIdentity, GitError> {
-    let call = Call::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", SETTINGS]);
+    let call = GitCall::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", SETTINGS]);
     let listing = repo.git().run(with_system(call.raw_config().accept(&[0, 1])))?;
     let settings = Settings::parse(&listing.stdout);
     let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -41,7 +41,7 @@ pub fn commit_identity(repo: &Repo) -> Result<CommitIdentity, GitError> {
 }
 
 /// Reads the machine's configuration, too, as the person's own git does. Nothing of it is run here.
-fn with_system(call: Call) -> Call {
+fn with_system(call: GitCall) -> GitCall {
     let person = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let call = call.env("GIT_CONFIG_NOSYSTEM", person("GIT_CONFIG_NOSYSTEM").unwrap_or_else(|| "0".into()));
     match person("GIT_CONFIG_SYSTEM") {
@@ -51,9 +51,9 @@ fn with_system(call: Call) -> Call {
 }
 
 /// Settings in the order in which git reads them.
-struct Settings(Vec<Setting>);
+struct Settings(Vec<ScopedSetting>);
 
-struct Setting {
+struct ScopedSetting {
     /// Whether the person's own file has it, or that of the machine.
     trusted: bool,
     key: String,
@@ -63,7 +63,7 @@ struct Setting {
 impl Settings {
     fn parse(listing: &[u8]) -> Self {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let setting = |(scope, key, value): (&[u8], &[u8], &[u8])| Setting {
+        let setting = |(scope, key, value): (&[u8], &[u8], &[u8])| ScopedSetting {
             trusted: matches!(scope, b"global" | b"system"),
             key: text(key),
             value: text(value),
@@ -133,11 +133,11 @@ pub(super) fn hooks(repo: &Repo, elsewhere: bool) -> Result<Option<Hooks>, GitEr
     }
     // Seen from the root it stays the same when the repository is moved.
     let path = dir.strip_prefix(&repo.root).unwrap_or(&dir).to_string_lossy().into_owned();
-    Ok(Found::below(&dir, None)?.map(|files| Hooks::Directory { path, files }))
+    Ok(HookScan::below(&dir, None)?.map(|files| Hooks::Directory { path, files }))
 }
 
 /// Returns the hooks that have a say in a commit and lie in a bubble's worktree or repository.
-pub fn commit_hooks(workspace: &Workspace) -> Result<Vec<&'static str>, GitError> {
+pub fn commit_hooks(workspace: &BubbleWorkspace) -> Result<Vec<&'static str>, GitError> {
     let repo = workspace.repo()?;
     let dir = hooks_dir(&repo)?;
     let inside = dir.strip_prefix(&repo.root).ok().filter(|_| !dir.starts_with(&repo.common_dir));
@@ -146,23 +146,27 @@ pub fn commit_hooks(workspace: &Workspace) -> Result<Vec<&'static str>, GitError
 }
 
 /// Names the hooks that the work changes; those of the base are run nevertheless.
-pub fn hooks_changed_by_work(workspace: &Workspace, hooks: &Hooks, tree: &TreeId) -> Result<Vec<String>, GitError> {
+pub fn hooks_changed_by_work(
+    workspace: &BubbleWorkspace,
+    hooks: &Hooks,
+    tree: &TreeId,
+) -> Result<Vec<String>, GitError> {
     let Hooks::Base { path } = hooks else { return Ok(Vec::new()) };
     let git = workspace.git();
-    let base = git.run(Call::new(["rev-parse", "--verify", &format!("{}^{{tree}}", workspace.base)]))?.tree()?;
+    let base = git.run(GitCall::new(["rev-parse", "--verify", &format!("{}^{{tree}}", workspace.base)]))?.tree()?;
     let changed = changes(&git, &base, tree)?.into_iter().map(|change| change.path);
     Ok(changed.filter(|name| Path::new(name).starts_with(path)).collect())
 }
 
 /// A private directory with hooks that may run. It is removed with this value.
-pub(super) struct Runnable {
+pub(super) struct RunnableHooks {
     /// The directory.
     pub(super) dir: PathBuf,
 }
 
-impl Runnable {
+impl RunnableHooks {
     /// Makes the recorded hooks ready to run, or says why they do not run.
-    pub(super) fn of(workspace: &Workspace, recorded: Option<&Hooks>) -> Result<Self, GitError> {
+    pub(super) fn of(workspace: &BubbleWorkspace, recorded: Option<&Hooks>) -> Result<Self, GitError> {
         let Some(recorded) = recorded else {
             return Err(GitError::HooksUnknown { id: workspace.id.clone() });
         };
@@ -175,7 +179,7 @@ impl Runnable {
     }
 
     /// Makes a directory that only this user can read.
-    fn empty(workspace: &Workspace) -> Result<Self, GitError> {
+    fn empty(workspace: &BubbleWorkspace) -> Result<Self, GitError> {
         let runtime = workspace.runtime_dir();
         let dir = runtime.join(format!("hooks.{}.{}", std::process::id(), unique()));
         let make = || {
@@ -187,10 +191,10 @@ impl Runnable {
     }
 
     /// Copies the hooks of a directory, and fails unless each copied file is as recorded.
-    fn copy_unchanged(&self, workspace: &Workspace, path: &str, recorded: &Hooks) -> Result<(), GitError> {
+    fn copy_unchanged(&self, workspace: &BubbleWorkspace, path: &str, recorded: &Hooks) -> Result<(), GitError> {
         let dir = workspace.root.join(path);
         // The copies are compared, not the files: those can be replaced between the comparison and the run.
-        let files = Found::below(&dir, Some(&self.dir))?;
+        let files = HookScan::below(&dir, Some(&self.dir))?;
         let now = files.map(|files| Hooks::Directory { path: path.to_owned(), files });
         let changed = now.as_ref().map_or_else(Vec::new, |now| recorded.changed(now));
         if now.is_some() && changed.is_empty() {
@@ -200,9 +204,9 @@ impl Runnable {
     }
 
     /// Checks the hooks of the base out.
-    fn check_out_base(&self, workspace: &Workspace, path: &str) -> Result<(), GitError> {
+    fn check_out_base(&self, workspace: &BubbleWorkspace, path: &str) -> Result<(), GitError> {
         let git = workspace.git();
-        let tree = Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
+        let tree = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
         let tree = git.run(tree.arg(format!("{}:{path}", workspace.base)).accept(&[0, 1, 128]))?;
         if tree.code == 0 {
             check_out(&git, &tree.tree()?, &self.dir)?;
@@ -218,7 +222,7 @@ impl Runnable {
     }
 }
 
-impl Drop for Runnable {
+impl Drop for RunnableHooks {
     fn drop(&mut self) {
         // What stays behind is removed with the bubble.
         let _ = std::fs::remove_dir_all(&self.dir);
@@ -227,22 +231,23 @@ impl Drop for Runnable {
 
 /// Writes the files of a tree below `dir`.
 fn check_out(git: &Git, tree: &TreeId, dir: &Path) -> Result<(), GitError> {
-    if git.run(Call::new(["cat-file", "-t", &tree.0]))?.line()? != "tree" {
+    if git.run(GitCall::new(["cat-file", "-t", &tree.0]))?.line()? != "tree" {
         return Ok(());
     }
     let index = dir.with_extension("index");
     let mut prefix = std::ffi::OsString::from("--prefix=");
     prefix.push(dir);
     prefix.push("/");
-    let read = git.run(Call::new(["read-tree", &tree.0]).index(&index).whole());
-    let wrote = read.and_then(|_| git.run(Call::new(["checkout-index", "--all", "--quiet"]).arg(prefix).index(&index)));
+    let read = git.run(GitCall::new(["read-tree", &tree.0]).index(&index).whole());
+    let wrote =
+        read.and_then(|_| git.run(GitCall::new(["checkout-index", "--all", "--quiet"]).arg(prefix).index(&index)));
     let _ = std::fs::remove_file(index);
     wrote.map(drop)
 }
 
 /// Returns where the hooks of a repository lie. A relative path is one inside of the main checkout.
 fn hooks_dir(repo: &Repo) -> Result<PathBuf, GitError> {
-    let call = Call::new(["config", "--type=path", "--get", "core.hooksPath"]).raw_config().accept(&[0, 1]);
+    let call = GitCall::new(["config", "--type=path", "--get", "core.hooksPath"]).raw_config().accept(&[0, 1]);
     let configured = repo.git().run(call)?.line()?;
     if configured.is_empty() {
         return Ok(repo.common_dir.join("hooks"));
@@ -267,13 +272,13 @@ fn executable(dir: &Path) -> Vec<&'static str> {
 }
 
 /// The files of a directory of hooks, found and copied so far.
-struct Found<'a> {
+struct HookScan<'a> {
     files: BTreeMap<String, HookFile>,
     bytes: u64,
     copy: Option<&'a Path>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> HookScan<'a> {
     /// Returns the files below `dir`, copied to `copy` if that is given; nothing if not all of them can be read.
     ///
     /// A directory without any hook for commits counts as empty.

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::error::GitError;
 
 /// One setting: key and value.
-pub(super) type Setting = (OsString, OsString);
+pub(super) type GitSetting = (OsString, OsString);
 
 /// Settings that hold for every call.
 const FIXED: &[(&str, &str)] = &[
@@ -79,13 +79,13 @@ pub(super) fn needed(args: &[OsString]) -> bool {
 }
 
 /// Returns the fixed settings.
-pub(super) fn fixed() -> impl Iterator<Item = Setting> {
+pub(super) fn fixed() -> impl Iterator<Item = GitSetting> {
     FIXED.iter().map(|(key, value)| (key.into(), value.into()))
 }
 
 /// Returns what switches off the named settings of a repository, from the output of
 /// `git config --includes --show-scope -z --get-regexp`.
-pub(super) fn neutralise(listing: &[u8]) -> Vec<Setting> {
+pub(super) fn neutralise(listing: &[u8]) -> Vec<GitSetting> {
     let mut global: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
     let mut local: Vec<&[u8]> = Vec::new();
     for (scope, key, value) in entries(listing) {
@@ -155,7 +155,7 @@ fn plain(key: &[u8]) -> Option<&'static str> {
 
 /// The directory; it is removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Apart {
+pub(super) struct IsolatedGitDir {
     dir: TempDir,
     /// Where the objects are.
     pub(super) objects: PathBuf,
@@ -163,7 +163,7 @@ pub(super) struct Apart {
     pub(super) personal: bool,
 }
 
-impl Apart {
+impl IsolatedGitDir {
     /// Makes a directory in `place` for objects that have names like `object`.
     pub(super) fn make(place: &Path, common_dir: &Path, object: &str) -> Result<Self, GitError> {
         let failed = |source| GitError::io("make a directory in", place, source);
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     fn shown(listing: &[u8]) -> Vec<String> {
-        let line = |(key, value): Setting| format!("{}={}", key.to_string_lossy(), value.to_string_lossy());
+        let line = |(key, value): GitSetting| format!("{}={}", key.to_string_lossy(), value.to_string_lossy());
         neutralise(listing).into_iter().map(line).collect()
     }
 

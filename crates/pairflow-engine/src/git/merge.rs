@@ -10,9 +10,9 @@ use pairflow_core::log::CommitIdentity;
 
 use super::commit::{commit_as_person, known, moved_error};
 use super::error::GitError;
-use super::repo::{Head, head};
+use super::repo::{GitHead, head};
 use super::repo::{Repo, is_ancestor, linked};
-use super::run::{Call, Git};
+use super::run::{Git, GitCall};
 
 const MERGE_TREE: [&str; 5] = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
 
@@ -42,12 +42,12 @@ pub struct MergePlan {
     /// Where the base branch was when the plan was made.
     pub tip: CommitId,
     /// What kind of merge it is.
-    pub how: How,
+    pub how: MergeKind,
 }
 
 /// What kind of merge it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum MergeKind {
     /// The base branch has the commit already.
     AlreadyIn,
     /// The base branch only has to be moved to the commit.
@@ -60,7 +60,7 @@ pub enum How {
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Advanced {
+pub enum MergeOutcome {
     /// The base branch has the work; it points to this commit.
     Moved(CommitId),
     /// Somebody has the base branch checked out, so it was left alone.
@@ -85,9 +85,9 @@ impl MergePlan {
     /// Returns the commit that the base branch would point to; nothing if there is a conflict.
     pub fn result(&self) -> Option<&CommitId> {
         match &self.how {
-            How::AlreadyIn => Some(&self.tip),
-            How::FastForward(commit) | How::Join(commit) => Some(commit),
-            How::Conflict(_) => None,
+            MergeKind::AlreadyIn => Some(&self.tip),
+            MergeKind::FastForward(commit) | MergeKind::Join(commit) => Some(commit),
+            MergeKind::Conflict(_) => None,
         }
     }
 }
@@ -97,13 +97,13 @@ pub fn plan_merge(request: &MergeRequest<'_>) -> Result<MergePlan, GitError> {
     let git = request.repo.git();
     let tip = request.repo.resolve_branch(request.base_branch)?;
     let how = if is_ancestor(&git, request.commit, &tip)? {
-        How::AlreadyIn
+        MergeKind::AlreadyIn
     } else if is_ancestor(&git, &tip, request.commit)? {
-        How::FastForward(request.commit.clone())
+        MergeKind::FastForward(request.commit.clone())
     } else {
         match merge_tree(&git, &tip, request.commit, None)? {
-            MergedTree::Tree(tree) => How::Join(join(request, &git, &tip, &tree)?),
-            MergedTree::Conflict(files) => How::Conflict(files),
+            MergedTree::Tree(tree) => MergeKind::Join(join(request, &git, &tip, &tree)?),
+            MergedTree::Conflict(files) => MergeKind::Conflict(files),
         }
     };
     Ok(MergePlan { tip, how })
@@ -111,11 +111,11 @@ pub fn plan_merge(request: &MergeRequest<'_>) -> Result<MergePlan, GitError> {
 
 /// Moves the base branch as planned, unless it moved in the meantime. With `here`, a clean checkout of the base branch
 /// at that path is brought along; without it, a checked-out branch is left alone.
-pub fn merge(request: &MergeRequest<'_>, plan: &MergePlan, here: Option<&Path>) -> Result<Advanced, GitError> {
+pub fn merge(request: &MergeRequest<'_>, plan: &MergePlan, here: Option<&Path>) -> Result<MergeOutcome, GitError> {
     let to = match &plan.how {
-        How::AlreadyIn => return Ok(Advanced::Moved(plan.tip.clone())),
-        How::Conflict(files) => return Err(GitError::MergeConflict { files: files.clone() }),
-        How::FastForward(commit) | How::Join(commit) => commit,
+        MergeKind::AlreadyIn => return Ok(MergeOutcome::Moved(plan.tip.clone())),
+        MergeKind::Conflict(files) => return Err(GitError::MergeConflict { files: files.clone() }),
+        MergeKind::FastForward(commit) | MergeKind::Join(commit) => commit,
     };
     let git = request.repo.git();
     if let Some(path) = here {
@@ -123,15 +123,15 @@ pub fn merge(request: &MergeRequest<'_>, plan: &MergePlan, here: Option<&Path>) 
     }
     if let Some(at) = checked_out_at(request.repo, &git, request.base_branch)? {
         let name = match plan.how {
-            How::Join(_) => format!("refs/pairflow/{}/merge", request.id),
+            MergeKind::Join(_) => format!("refs/pairflow/{}/merge", request.id),
             _ => request.bubble_branch.to_owned(),
         };
-        return Ok(Advanced::CheckedOut { at, line: format!("git merge --ff-only {name}") });
+        return Ok(MergeOutcome::CheckedOut { at, line: format!("git merge --ff-only {name}") });
     }
     let branch = format!("refs/heads/{}", request.base_branch);
-    let call = Call::new(["update-ref", "-m", "pairflow: merge", &branch, &to.0, &plan.tip.0]).durable();
+    let call = GitCall::new(["update-ref", "-m", "pairflow: merge", &branch, &to.0, &plan.tip.0]).durable();
     git.run(call).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;
-    Ok(Advanced::Moved(to.clone()))
+    Ok(MergeOutcome::Moved(to.clone()))
 }
 
 /// Merges two commits without touching any file or branch. `base` replaces their common ancestor.
@@ -149,14 +149,14 @@ pub fn merge_tree(
 pub fn conflicts(repo: &Repo, ours: &CommitId, theirs: &CommitId) -> Result<Vec<String>, GitError> {
     let place = std::env::temp_dir();
     let aside = tempfile::tempdir_in(&place).map_err(|source| GitError::io("make a directory in", &place, source))?;
-    let call = Call::new(MERGE_TREE).env("GIT_OBJECT_DIRECTORY", aside.path());
+    let call = GitCall::new(MERGE_TREE).env("GIT_OBJECT_DIRECTORY", aside.path());
     let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repo.common_dir.join("objects"));
     Ok(merged(&repo.git(), call.arg(&ours.0).arg(&theirs.0).within(LOOK))?.1)
 }
 
 /// Returns how many commits `new` has that `old` does not have.
 pub fn commits_between(git: &Git, old: &CommitId, new: &CommitId) -> Result<u64, GitError> {
-    let answer = git.run(Call::new(["rev-list", "--count", &format!("{old}..{new}")]).within(LOOK))?;
+    let answer = git.run(GitCall::new(["rev-list", "--count", &format!("{old}..{new}")]).within(LOOK))?;
     answer.line()?.parse().map_err(|_| answer.unexpected())
 }
 
@@ -167,14 +167,14 @@ pub(crate) fn merge_marked(
     theirs: &CommitId,
     base: Option<&CommitId>,
 ) -> Result<(TreeId, Vec<String>), GitError> {
-    let mut call = Call::new(MERGE_TREE).durable();
+    let mut call = GitCall::new(MERGE_TREE).durable();
     if let Some(base) = base {
         call = call.arg(format!("--merge-base={base}"));
     }
     merged(git, call.arg(&ours.0).arg(&theirs.0))
 }
 
-fn merged(git: &Git, call: Call) -> Result<(TreeId, Vec<String>), GitError> {
+fn merged(git: &Git, call: GitCall) -> Result<(TreeId, Vec<String>), GitError> {
     let answer = git.run(call.accept(&[0, 1]))?;
     let mut parts = answer.parts().map(|part| String::from_utf8_lossy(part).into_owned());
     let tree = parts.next().ok_or_else(|| answer.unexpected())?;
@@ -187,18 +187,18 @@ fn join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) ->
     let identity = known(request.identity, request.repo)?;
     let commit = commit_as_person(git, tree, &[tip, request.commit], message, &identity)?;
     let kept = format!("refs/pairflow/{}/merge", request.id);
-    git.run(Call::new(["update-ref", &kept, &commit.0]).durable())?;
+    git.run(GitCall::new(["update-ref", &kept, &commit.0]).durable())?;
     Ok(commit)
 }
 
 /// Returns git in the checkout that `path` lies in, provided that it is one of the branch and clean.
 pub(crate) fn clean_checkout(repo: &Repo, branch: &str, path: &Path) -> Result<Git, GitError> {
     let (top, git_dir) = checkout_of(repo, path)?;
-    if head(&git_dir) != Head::Branch(branch.to_owned()) {
+    if head(&git_dir) != GitHead::Branch(branch.to_owned()) {
         return Err(GitError::NotOnBranch { path: top, branch: branch.to_owned() });
     }
     let git = Git::at(&git_dir, &repo.common_dir, &top);
-    let status = git.run(Call::new(["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]))?;
+    let status = git.run(GitCall::new(["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]))?;
     let files: Vec<String> =
         status.parts().map(|part| String::from_utf8_lossy(part.get(3..).unwrap_or(part)).into_owned()).collect();
     if !files.is_empty() {
@@ -207,12 +207,17 @@ pub(crate) fn clean_checkout(repo: &Repo, branch: &str, path: &Path) -> Result<G
     Ok(git)
 }
 
-fn merge_here(request: &MergeRequest<'_>, plan: &MergePlan, to: &CommitId, path: &Path) -> Result<Advanced, GitError> {
+fn merge_here(
+    request: &MergeRequest<'_>,
+    plan: &MergePlan,
+    to: &CommitId,
+    path: &Path,
+) -> Result<MergeOutcome, GitError> {
     let git = clean_checkout(request.repo, request.base_branch, path)?;
     let branch = format!("refs/heads/{}", request.base_branch);
     let merge = ["merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", &to.0];
-    git.run(Call::new(merge).durable()).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;
-    Ok(Advanced::Moved(to.clone()))
+    git.run(GitCall::new(merge).durable()).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;
+    Ok(MergeOutcome::Moved(to.clone()))
 }
 
 /// Returns the root and the git directory of the checkout that `path` lies in.
@@ -233,7 +238,7 @@ fn checkout_of(repo: &Repo, path: &Path) -> Result<(PathBuf, PathBuf), GitError>
 
 /// Returns where a branch is checked out, or being rebased, if it is.
 pub(crate) fn checked_out_at(repo: &Repo, git: &Git, branch: &str) -> Result<Option<PathBuf>, GitError> {
-    let listed = git.run(Call::new(["worktree", "list", "--porcelain", "-z"]))?;
+    let listed = git.run(GitCall::new(["worktree", "list", "--porcelain", "-z"]))?;
     let wanted = format!("branch refs/heads/{branch}");
     let mut at = None;
     for part in listed.parts().map(String::from_utf8_lossy) {

@@ -16,20 +16,23 @@ mod update;
 mod workspace;
 
 pub(crate) use commit::show_in_index;
-pub use commit::{CommitRequest, Committed, commit};
+pub use commit::{BubbleCommit, CommitRequest, commit};
 pub use error::GitError;
 pub use identity::{commit_hooks, commit_identity, hooks_changed_by_work};
 pub use merge::{
-    Advanced, How, MergePlan, MergeRequest, MergedTree, commits_between, conflicts, merge, merge_tree, plan_merge,
+    MergeKind, MergeOutcome, MergePlan, MergeRequest, MergedTree, commits_between, conflicts, merge, merge_tree,
+    plan_merge,
 };
 pub(crate) use merge::{checked_out_at, clean_checkout, merge_marked};
-pub use repo::{Head, Repo, exclude_own_files, head, insist_on_plain_path, is_ancestor, seed};
+pub use repo::{GitHead, Repo, exclude_own_files, head, insist_on_plain_path, is_ancestor, seed};
 pub(crate) use repo::{linked, replace, resolve, unique};
 pub(crate) use run::insist_on_recent;
-pub use run::{Call, Git, OLDEST_GIT, Output, is_recent, version};
+pub use run::{Git, GitCall, GitOutput, OLDEST_GIT, is_recent, version};
+pub use snapshot::{
+    KeptSnapshot, changes, diff_stat, diff_text, exact_patch, keep, line_diff, observe, same_change, take,
+};
 pub(crate) use snapshot::{NEWEST, bare_line_diff, is_reread, own_commit, relay};
-pub use snapshot::{Taken, changes, diff_stat, diff_text, exact_patch, keep, line_diff, observe, same_change, take};
-pub(crate) use update::{ByHand, bring_to, force_to, is_untouched, join_by_hand, tree_of, would_update};
-pub use update::{Updated, Wanted, update};
-pub use workspace::{Workspace, ignore_changes};
+pub(crate) use update::{ManualMerge, bring_to, force_to, is_untouched, join_by_hand, tree_of, would_update};
+pub use update::{UpdateRequest, Updated, update};
+pub use workspace::{BubbleWorkspace, ignore_changes};
 pub(crate) use workspace::{attributes_hash, exclude_patterns, forget_index};

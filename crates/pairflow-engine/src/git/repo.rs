@@ -8,7 +8,7 @@ use pairflow_core::safe::steers;
 use pairflow_core::similar::distance;
 
 use super::error::GitError;
-use super::run::{Call, Git};
+use super::run::{Git, GitCall};
 use crate::regular;
 
 const EXCLUDED: &str = ".pairflow/";
@@ -32,11 +32,11 @@ impl Repo {
     pub fn discover(path: &Path) -> Result<Self, GitError> {
         let repo = Self::locate(path)?;
         let git = repo.git();
-        let bare = Call::new(["config", "--type=bool", "--get", "core.bare"]).raw_config().accept(&[0, 1]);
+        let bare = GitCall::new(["config", "--type=bool", "--get", "core.bare"]).raw_config().accept(&[0, 1]);
         if git.run(bare)?.line()? == "true" {
             return Err(GitError::Bare { path: repo.common_dir });
         }
-        let branch = || git.run(Call::new(["for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads"]));
+        let branch = || git.run(GitCall::new(["for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads"]));
         if !repo.is_on_commit() && branch()?.stdout.is_empty() && resolve(&git, "HEAD")?.is_none() {
             return Err(GitError::Empty { path: repo.root });
         }
@@ -53,7 +53,7 @@ impl Repo {
 
     /// Whether the checkout is on a branch that a file of its own names, as it mostly is: found out without git.
     fn is_on_commit(&self) -> bool {
-        let Head::Branch(name) = head(&self.git_dir) else { return false };
+        let GitHead::Branch(name) = head(&self.git_dir) else { return false };
         self.common_dir.join("refs/heads").join(name).is_file()
     }
 
@@ -99,8 +99,8 @@ impl Repo {
     /// Returns the branch of the checkout that the repository was found from; nothing if it is on none.
     pub fn current_branch(&self) -> Option<String> {
         match head(&self.git_dir) {
-            Head::Branch(name) => Some(name),
-            Head::Detached(_) | Head::Missing => None,
+            GitHead::Branch(name) => Some(name),
+            GitHead::Detached(_) | GitHead::Missing => None,
         }
     }
 
@@ -192,7 +192,7 @@ pub(crate) fn unique() -> u64 {
 
 /// Returns the commit that `name` stands for, or nothing if there is none.
 pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<CommitId>, GitError> {
-    let call = Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(format!("{name}^{{commit}}"));
+    let call = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(format!("{name}^{{commit}}"));
     let answer = git.run(call.accept(&[0, 1, 128]))?;
     if answer.code == 0 { answer.commit().map(Some) } else { Ok(None) }
 }
@@ -218,7 +218,7 @@ fn common_dir_of(git_dir: &Path) -> PathBuf {
 /// Asks a git directory that is not called `.git` where its main checkout is.
 fn configured_root(common_dir: &Path) -> Result<Option<PathBuf>, GitError> {
     let git = Git::at(common_dir, common_dir, common_dir);
-    let get = |key: &str| git.run(Call::new(["config", "--get", key]).raw_config().accept(&[0, 1]))?.line();
+    let get = |key: &str| git.run(GitCall::new(["config", "--get", key]).raw_config().accept(&[0, 1]))?.line();
     if get("core.bare")? == "true" {
         return Err(GitError::Bare { path: common_dir.to_owned() });
     }
@@ -227,7 +227,7 @@ fn configured_root(common_dir: &Path) -> Result<Option<PathBuf>, GitError> {
 }
 
 fn branches(git: &Git) -> Result<Vec<String>, GitError> {
-    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads"]))?;
+    let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads"]))?;
     Ok(String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect())
 }
 
@@ -241,13 +241,13 @@ fn near(git: &Git, name: &str) -> Result<Vec<String>, GitError> {
 
 /// Whether `old` is in the history of `new`.
 pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
-    let answer = git.run(Call::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
+    let answer = git.run(GitCall::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
     Ok(answer.code == 0)
 }
 
 /// What a worktree's HEAD says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Head {
+pub enum GitHead {
     /// It is on this branch.
     Branch(String),
     /// It is on a commit and on no branch.
@@ -257,14 +257,14 @@ pub enum Head {
 }
 
 /// Reads the HEAD of the worktree whose git directory this is.
-pub fn head(git_dir: &Path) -> Head {
-    let Ok(text) = crate::regular::read_text(&git_dir.join("HEAD")) else { return Head::Missing };
+pub fn head(git_dir: &Path) -> GitHead {
+    let Ok(text) = crate::regular::read_text(&git_dir.join("HEAD")) else { return GitHead::Missing };
     let text = text.trim_end();
     if let Some(branch) = text.strip_prefix("ref: refs/heads/") {
-        return Head::Branch(branch.to_owned());
+        return GitHead::Branch(branch.to_owned());
     }
     let hex = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if hex { Head::Detached(CommitId(text.to_owned())) } else { Head::Missing }
+    if hex { GitHead::Detached(CommitId(text.to_owned())) } else { GitHead::Missing }
 }
 
 /// Who commits in a repository that was made here.
@@ -278,15 +278,15 @@ pub fn seed(root: &Path, files: &[(&str, &str)], message: &str) -> Result<Repo, 
         let path = root.join(name);
         crate::regular::write(&path, text).map_err(|source| GitError::io("write", &path, source))?;
     }
-    Git::nowhere().run(Call::new(["init", "--quiet", "--template=", "--initial-branch=main", "--"]).arg(root))?;
+    Git::nowhere().run(GitCall::new(["init", "--quiet", "--template=", "--initial-branch=main", "--"]).arg(root))?;
     let repo = Repo::locate(root)?;
     let git = repo.git();
     let (name, email) = IDENTITY;
     for (key, value) in [("user.name", name), ("user.email", email), ("commit.gpgSign", "false")] {
-        git.run(Call::new(["config", key, value]))?;
+        git.run(GitCall::new(["config", key, value]))?;
     }
-    git.run(Call::new(["add", "--all"]))?;
-    git.run(Call::new(["commit", "--quiet", "--message", message]))?;
+    git.run(GitCall::new(["add", "--all"]))?;
+    git.run(GitCall::new(["commit", "--quiet", "--message", message]))?;
     Ok(repo)
 }
 
@@ -300,8 +300,8 @@ mod tests {
         let repo = seed(dir.path(), &[("a.txt", "a\n"), ("b.sh", "b\n")], "first").unwrap();
         assert_eq!(repo.current_branch().as_deref(), Some("main"));
         let git = repo.git();
-        let log = git.run(Call::new(["log", "--format=%an %ae %s", "--name-only"])).unwrap();
+        let log = git.run(GitCall::new(["log", "--format=%an %ae %s", "--name-only"])).unwrap();
         assert_eq!(String::from_utf8(log.stdout).unwrap(), "Demo demo@example.org first\n\na.txt\nb.sh\n");
-        assert!(git.run(Call::new(["status", "--porcelain"])).unwrap().stdout.is_empty());
+        assert!(git.run(GitCall::new(["status", "--porcelain"])).unwrap().stdout.is_empty());
     }
 }

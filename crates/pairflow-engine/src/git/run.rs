@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use pairflow_core::ids::{CommitId, TreeId};
 
 use super::error::GitError;
-use super::isolation::{self, Apart, Setting, special_file};
+use super::isolation::{self, GitSetting, IsolatedGitDir, special_file};
 use crate::process::inherited;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -31,7 +31,7 @@ const UNKNOWN_OPTION: i32 = 129;
 #[derive(Debug)]
 pub struct Git {
     pinned: Option<Pinned>,
-    neutral: OnceLock<Vec<Setting>>,
+    neutral: OnceLock<Vec<GitSetting>>,
 }
 
 #[derive(Debug)]
@@ -39,16 +39,16 @@ struct Pinned {
     git_dir: PathBuf,
     common_dir: PathBuf,
     work_tree: PathBuf,
-    apart: Option<Apart>,
+    apart: Option<IsolatedGitDir>,
 }
 
 /// One call of git, to be given to [`Git::run`].
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct GitCall {
     args: Vec<OsString>,
     input: Vec<u8>,
     env: Vec<(&'static str, OsString)>,
-    settings: Vec<Setting>,
+    settings: Vec<GitSetting>,
     unpinned: bool,
     bounded: bool,
     accepted: &'static [i32],
@@ -59,7 +59,7 @@ pub struct Call {
 
 /// What a call that ended as expected said.
 #[derive(Debug)]
-pub struct Output {
+pub struct GitOutput {
     /// The exit code.
     pub code: i32,
     /// The standard output.
@@ -79,7 +79,7 @@ impl Git {
     }
 
     /// Pins git to a directory of our own; without `work_tree` there are no files, and so no attributes either.
-    pub(super) fn apart(apart: Apart, work_tree: Option<&Path>) -> Self {
+    pub(super) fn apart(apart: IsolatedGitDir, work_tree: Option<&Path>) -> Self {
         let git_dir = apart.path().to_owned();
         let work_tree = work_tree.unwrap_or(&git_dir).to_owned();
         let pinned = Pinned { common_dir: git_dir.clone(), git_dir, work_tree, apart: Some(apart) };
@@ -89,7 +89,7 @@ impl Git {
     /// Returns git for the objects that this one knows, without any setting or attribute; they have names like `object`.
     pub(super) fn objects_alone(&self, object: &str) -> Result<Self, GitError> {
         let common_dir = self.pinned.as_ref().map_or(Path::new("/"), |pinned| &pinned.common_dir);
-        Ok(Self::apart(Apart::make(&std::env::temp_dir(), common_dir, object)?, None))
+        Ok(Self::apart(IsolatedGitDir::make(&std::env::temp_dir(), common_dir, object)?, None))
     }
 
     /// Runs git outside of any repository, for `clone`.
@@ -98,18 +98,18 @@ impl Git {
     }
 
     /// Runs one call and returns what it said, if it ended with an accepted exit code.
-    pub fn run(&self, call: Call) -> Result<Output, GitError> {
+    pub fn run(&self, call: GitCall) -> Result<GitOutput, GitError> {
         let args = shown(&call.args);
         let command = self.command(&call)?;
         let (limit, cut, timeout, accepted) = (call.limit, call.cut, call.timeout, call.accepted);
-        let done = Running::start(command, call.input, limit)?.attend(&args, timeout, || self.special_file())?;
+        let done = GitProcess::start(command, call.input, limit)?.attend(&args, timeout, || self.special_file())?;
         if done.cut && !cut {
             return Err(GitError::TooMuchOutput { args, limit });
         }
         let code = done.code.or(done.cut.then_some(0));
         match code {
             Some(code) if done.cut || accepted.contains(&code) => {
-                Ok(Output { code, stdout: done.stdout, cut: done.cut, stderr: trimmed(&done.stderr), args })
+                Ok(GitOutput { code, stdout: done.stdout, cut: done.cut, stderr: trimmed(&done.stderr), args })
             }
             // An option that git does not know; the call of the version itself has none.
             Some(UNKNOWN_OPTION) if args != "--version" => {
@@ -126,7 +126,7 @@ impl Git {
         special_file(&[&pinned.git_dir, &pinned.common_dir], &pinned.work_tree)
     }
 
-    fn command(&self, call: &Call) -> Result<Command, GitError> {
+    fn command(&self, call: &GitCall) -> Result<Command, GitError> {
         let mut command = Command::new("git");
         command.args(&call.args).process_group(0);
         command.stdin(if call.input.is_empty() { Stdio::null() } else { Stdio::piped() });
@@ -162,7 +162,7 @@ impl Git {
     }
 
     /// Hands settings over by environment: unlike `-c`, that takes any name and any value.
-    fn configure(&self, command: &mut Command, call: &Call) -> Result<(), GitError> {
+    fn configure(&self, command: &mut Command, call: &GitCall) -> Result<(), GitError> {
         if call.unpinned {
             return Ok(());
         }
@@ -177,20 +177,20 @@ impl Git {
         Ok(())
     }
 
-    fn neutral(&self, call: &Call) -> Result<&[Setting], GitError> {
+    fn neutral(&self, call: &GitCall) -> Result<&[GitSetting], GitError> {
         if self.pinned.is_none() || !isolation::needed(&call.args) {
             return Ok(&[]);
         }
         if let Some(known) = self.neutral.get() {
             return Ok(known);
         }
-        let listing = Call::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", isolation::NAMED]);
+        let listing = GitCall::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", isolation::NAMED]);
         let listing = self.run(listing.raw_config().accept(&[0, 1]))?;
         Ok(self.neutral.get_or_init(|| isolation::neutralise(&listing.stdout)))
     }
 }
 
-impl Call {
+impl GitCall {
     /// Starts a call with its arguments.
     pub fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
         Self {
@@ -278,7 +278,7 @@ impl Call {
     }
 }
 
-impl Output {
+impl GitOutput {
     /// Returns the answer as one line of text.
     pub fn line(&self) -> Result<String, GitError> {
         let text = std::str::from_utf8(&self.stdout).map_err(|_| self.unexpected())?;
@@ -315,24 +315,24 @@ impl Output {
 }
 
 /// What was heard from a process.
-enum Heard {
+enum PipeContent {
     Out { bytes: Vec<u8>, over: bool },
     Err { bytes: Vec<u8> },
 }
 
-struct Running {
+struct GitProcess {
     child: Child,
-    heard: Receiver<Heard>,
+    heard: Receiver<PipeContent>,
 }
 
-struct Done {
+struct Finished {
     code: Option<i32>,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     cut: bool,
 }
 
-impl Running {
+impl GitProcess {
     fn start(mut command: Command, input: Vec<u8>, limit: usize) -> Result<Self, GitError> {
         let mut child = command.spawn().map_err(|source| match source.kind() {
             ErrorKind::NotFound => GitError::Missing,
@@ -344,9 +344,9 @@ impl Running {
             std::thread::spawn(move || drop(stdin.write_all(&input)));
         }
         let stdout = child.stdout.take().expect("standard output was piped");
-        listen(stdout, limit, say.clone(), |bytes, over| Heard::Out { bytes, over });
+        listen(stdout, limit, say.clone(), |bytes, over| PipeContent::Out { bytes, over });
         let stderr = child.stderr.take().expect("standard error was piped");
-        listen(stderr, STDERR_LIMIT, say, |bytes, _| Heard::Err { bytes });
+        listen(stderr, STDERR_LIMIT, say, |bytes, _| PipeContent::Err { bytes });
         Ok(Self { child, heard })
     }
 
@@ -356,21 +356,21 @@ impl Running {
         args: &str,
         timeout: Duration,
         blocks: impl FnOnce() -> Option<PathBuf>,
-    ) -> Result<Done, GitError> {
+    ) -> Result<Finished, GitError> {
         let deadline = Instant::now() + timeout;
-        let mut done = Done { code: None, stdout: Vec::new(), stderr: Vec::new(), cut: false };
+        let mut done = Finished { code: None, stdout: Vec::new(), stderr: Vec::new(), cut: false };
         let (mut blocks, mut parts) = (Some(blocks), 0);
         while parts < 2 {
             let left = deadline.saturating_duration_since(Instant::now());
             let wait = if blocks.is_some() { left.min(LOOK_AFTER) } else { left };
             match self.heard.recv_timeout(wait) {
-                Ok(Heard::Out { bytes, over }) => {
+                Ok(PipeContent::Out { bytes, over }) => {
                     (done.stdout, done.cut) = (bytes, over);
                     if over {
                         self.kill();
                     }
                 }
-                Ok(Heard::Err { bytes }) => done.stderr = bytes,
+                Ok(PipeContent::Err { bytes }) => done.stderr = bytes,
                 Err(_) => {
                     let path = blocks.take().and_then(|blocks| blocks());
                     if path.is_none() && Instant::now() < deadline {
@@ -398,7 +398,12 @@ impl Running {
     }
 }
 
-fn listen(mut pipe: impl Read + Send + 'static, limit: usize, say: Sender<Heard>, heard: fn(Vec<u8>, bool) -> Heard) {
+fn listen(
+    mut pipe: impl Read + Send + 'static,
+    limit: usize,
+    say: Sender<PipeContent>,
+    heard: fn(Vec<u8>, bool) -> PipeContent,
+) {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let ask = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
@@ -407,7 +412,7 @@ fn listen(mut pipe: impl Read + Send + 'static, limit: usize, say: Sender<Heard>
         bytes.truncate(limit);
         let said = heard(bytes, over);
         // Nobody reads a standard error output of this length, but git must not block on it.
-        if matches!(said, Heard::Err { .. }) && over {
+        if matches!(said, PipeContent::Err { .. }) && over {
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
         let _ = say.send(said);
@@ -425,7 +430,7 @@ fn trimmed(stderr: &[u8]) -> String {
 
 /// Returns what `git --version` says, without its first two words.
 pub fn version() -> Result<String, GitError> {
-    let line = Git::nowhere().run(Call::new(["--version"]).raw_config())?.line()?;
+    let line = Git::nowhere().run(GitCall::new(["--version"]).raw_config())?.line()?;
     Ok(line.strip_prefix("git version ").unwrap_or(&line).to_owned())
 }
 

@@ -12,18 +12,18 @@ use pairflow_core::log::Conflict;
 use super::commit::show_in_index;
 use super::error::GitError;
 use super::merge::merge_marked;
-use super::repo::{Head, head};
+use super::repo::{GitHead, head};
 use super::repo::{is_ancestor, replace, resolve};
-use super::run::{Call, Git};
+use super::run::{Git, GitCall};
 use super::snapshot::changes;
 use super::snapshot::{commit_of, listing, look, own_commit};
+use super::workspace::BubbleWorkspace;
 use super::workspace::Index;
-use super::workspace::Workspace;
 use super::workspace::reading;
 
 /// What is to be merged into a worktree.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct UpdateRequest<'a> {
     /// The branch whose tip becomes the base.
     pub base_branch: &'a str,
     /// A conflict that the person has resolved in the worktree: its base is merged, its files stay as they are.
@@ -48,7 +48,7 @@ pub struct Updated {
 }
 
 /// What a merge of the base branch comes to, before anything is written.
-struct Joined {
+struct UpdatePlan {
     base: CommitId,
     base_tree: TreeId,
     /// The tree of the worktree, and the index with which it was looked at.
@@ -60,7 +60,7 @@ struct Joined {
     merged: Result<TreeId, Vec<String>>,
 }
 
-fn join(workspace: &Workspace, git: &Git, wanted: &Wanted<'_>) -> Result<Joined, GitError> {
+fn join(workspace: &BubbleWorkspace, git: &Git, wanted: &UpdateRequest<'_>) -> Result<UpdatePlan, GitError> {
     workspace.connected()?;
     let tip = workspace.repo()?.resolve_branch(wanted.base_branch)?;
     fetch_into_clone(workspace, git, wanted.base_branch)?;
@@ -78,21 +78,24 @@ fn join(workspace: &Workspace, git: &Git, wanted: &Wanted<'_>) -> Result<Joined,
         Some(files) => Err(files),
         None => Ok(with_files_of(workspace, git, &now, joined)?),
     };
-    Ok(Joined { base, base_tree, now, index, resolved: resolved.is_some(), merged })
+    Ok(UpdatePlan { base, base_tree, now, index, resolved: resolved.is_some(), merged })
 }
 
 /// Returns what [`update`] would come to now; nothing if it would meet a conflict. The worktree is left alone.
-pub(crate) fn would_update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Option<Updated>, GitError> {
-    let Joined { base, base_tree, now, merged, .. } = join(workspace, &workspace.git(), wanted)?;
+pub(crate) fn would_update(
+    workspace: &BubbleWorkspace,
+    wanted: &UpdateRequest<'_>,
+) -> Result<Option<Updated>, GitError> {
+    let UpdatePlan { base, base_tree, now, merged, .. } = join(workspace, &workspace.git(), wanted)?;
     let moved = base != workspace.base;
     Ok(merged.ok().map(|tree| Updated { base, base_tree, before: now, tree, moved }))
 }
 
 /// Merges the tip of the base branch into the worktree. The caller records the new base.
-pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, GitError> {
+pub fn update(workspace: &BubbleWorkspace, wanted: &UpdateRequest<'_>) -> Result<Updated, GitError> {
     let git = workspace.git();
-    let notes = Notes { workspace, git: &git, number: wanted.number };
-    let Joined { base, base_tree, now, index, resolved, merged } = join(workspace, &git, wanted)?;
+    let notes = UpdateNotes { workspace, git: &git, number: wanted.number };
+    let UpdatePlan { base, base_tree, now, index, resolved, merged } = join(workspace, &git, wanted)?;
     if base == workspace.base {
         return Ok(Updated { base, base_tree, before: now.clone(), tree: now, moved: false });
     }
@@ -106,7 +109,7 @@ pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, Git
     refuse_overwriting(workspace, &git, &index, (&now, &tree))?;
     let before = notes.before(resolved, &now)?;
     // The index holds what was looked at: git compares every file that it would write with it.
-    let written = git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole());
+    let written = git.run(GitCall::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole());
     if let Err(error) = written {
         notes.erase("update");
         return Err(error);
@@ -117,9 +120,9 @@ pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, Git
 }
 
 /// Whether nobody has edited any of the files in conflict since the merge met it as the snapshot `number` was next.
-pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
+pub(crate) fn is_untouched(workspace: &BubbleWorkspace, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
     let git = workspace.git();
-    let notes = Notes { workspace, git: &git, number };
+    let notes = UpdateNotes { workspace, git: &git, number };
     let Some(met) = notes.read("conflict")? else { return Ok(false) };
     let (now, _) = look(workspace)?;
     let edited = changes(&git, &met, &now)?;
@@ -127,7 +130,7 @@ pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u
 }
 
 /// What came of a person's own resolution of a conflict between finished work and its base.
-pub(crate) enum ByHand {
+pub(crate) enum ManualMerge {
     /// Both fit together without it.
     NoConflict,
     /// Nobody has edited these files in conflict.
@@ -139,46 +142,46 @@ pub(crate) enum ByHand {
 /// Merges the finished `commit` with `tip` and takes the files in conflict as the worktree has them; with `keep` also those
 /// that nobody has edited.
 pub(crate) fn join_by_hand(
-    workspace: &Workspace,
+    workspace: &BubbleWorkspace,
     (commit, tip): (&CommitId, &CommitId),
     keep: bool,
-) -> Result<ByHand, GitError> {
+) -> Result<ManualMerge, GitError> {
     let git = workspace.git();
     let merged = merge_marked(&git, commit, tip, None)?;
     if merged.1.is_empty() {
-        return Ok(ByHand::NoConflict);
+        return Ok(ManualMerge::NoConflict);
     }
     let (now, _) = look(workspace)?;
     let edited = changes(&git, &tree_of(&git, commit)?, &now)?;
     let is_edited = |path: &String| edited.iter().any(|change| change.path == *path);
     let untouched: Vec<_> = merged.1.iter().filter(|path| !keep && !is_edited(path)).cloned().collect();
     if !untouched.is_empty() {
-        return Ok(ByHand::Untouched(untouched));
+        return Ok(ManualMerge::Untouched(untouched));
     }
     let tree = with_files_of(workspace, &git, &now, merged)?;
     let joined = own_commit(&git, &tree, tip, format!("pairflow: the work of {}, resolved by hand\n", workspace.id))?;
-    git.run(Call::new(["update-ref", &workspace.private_ref("resolved"), &joined.0]).durable())?;
-    Ok(ByHand::Joined(joined))
+    git.run(GitCall::new(["update-ref", &workspace.private_ref("resolved"), &joined.0]).durable())?;
+    Ok(ManualMerge::Joined(joined))
 }
 
 /// Makes the files of the worktree those of `tree`. Ignored files stay.
-pub(crate) fn bring_to(workspace: &Workspace, tree: &TreeId) -> Result<(), GitError> {
+pub(crate) fn bring_to(workspace: &BubbleWorkspace, tree: &TreeId) -> Result<(), GitError> {
     let git = workspace.git();
     let (now, index) = look(workspace)?;
     refuse_overwriting(workspace, &git, &index, (&now, tree))?;
-    git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
+    git.run(GitCall::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
 }
 
 /// Makes the files of a checkout of our own those of `commit`, whatever lies there, and lets its git say so, too. Ignored
 /// files that are not in the way stay. Returns the tree, and whether anything else was there.
-pub(crate) fn force_to(workspace: &Workspace, commit: &CommitId) -> Result<(TreeId, bool), GitError> {
+pub(crate) fn force_to(workspace: &BubbleWorkspace, commit: &CommitId) -> Result<(TreeId, bool), GitError> {
     let git = workspace.git();
     let (now, index) = look(workspace)?;
     let tree = tree_of(&git, commit)?;
     if now != tree {
         // Files are written as they are read: without the settings of the repository.
         let writing = reading(workspace, &index)?;
-        writing.run(Call::new(["read-tree", "--reset", "-u", &commit.0]).index(index.path()).whole())?;
+        writing.run(GitCall::new(["read-tree", "--reset", "-u", &commit.0]).index(index.path()).whole())?;
     }
     index.copy_to(&workspace.index())?;
     let head = workspace.git_dir.join("HEAD");
@@ -190,32 +193,32 @@ pub(crate) fn force_to(workspace: &Workspace, commit: &CommitId) -> Result<(Tree
 
 /// What an update remembers of the files before it, on private refs: after a crash nobody could tell any more which
 /// changes were the base's.
-struct Notes<'a> {
-    workspace: &'a Workspace,
+struct UpdateNotes<'a> {
+    workspace: &'a BubbleWorkspace,
     git: &'a Git,
     number: u64,
 }
 
-impl Notes<'_> {
+impl UpdateNotes<'_> {
     fn name(&self, what: &str) -> String {
         self.workspace.private_ref(format_args!("{what}-{}", self.number))
     }
 
     /// The ref holds the tree: `git log --all` would list a commit.
     fn write(&self, what: &str, tree: &TreeId) -> Result<(), GitError> {
-        self.git.run(Call::new(["update-ref", &self.name(what), &tree.0]).durable()).map(drop)
+        self.git.run(GitCall::new(["update-ref", &self.name(what), &tree.0]).durable()).map(drop)
     }
 
     fn read(&self, what: &str) -> Result<Option<TreeId>, GitError> {
         let name = format!("{}^{{tree}}", self.name(what));
-        let call = Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(name);
+        let call = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(name);
         let answer = self.git.run(call.accept(&[0, 1, 128]))?;
         if answer.code == 0 { answer.tree().map(Some) } else { Ok(None) }
     }
 
     fn erase(&self, what: &str) {
         // One that stays is passed over as soon as the next snapshot is recorded.
-        let _ = self.git.run(Call::new(["update-ref", "-d", &self.name(what)]));
+        let _ = self.git.run(GitCall::new(["update-ref", "-d", &self.name(what)]));
     }
 
     /// Returns the tree before the update: of the attempt that was interrupted, or that met the conflict, or now.
@@ -236,7 +239,7 @@ fn unresolved(files: &[String], resolved: Option<&Conflict>) -> Option<Vec<Strin
 
 /// Returns the merged tree with the files that were in conflict as `now` has them.
 fn with_files_of(
-    workspace: &Workspace,
+    workspace: &BubbleWorkspace,
     git: &Git,
     now: &TreeId,
     (merged, files): (TreeId, Vec<String>),
@@ -246,23 +249,23 @@ fn with_files_of(
     }
     let mut index = Index::open(workspace)?;
     index.clear()?;
-    git.run(Call::new(["read-tree", &merged.0]).index(index.path()).whole())?;
+    git.run(GitCall::new(["read-tree", &merged.0]).index(index.path()).whole())?;
     let zero = "0".repeat(now.0.len());
     let mut input: Vec<u8> = files.iter().flat_map(|file| format!("0 {zero}\t{file}\0").into_bytes()).collect();
-    let there = files.iter().fold(Call::new(["ls-tree", "-r", "-z", &now.0, "--"]), Call::arg);
+    let there = files.iter().fold(GitCall::new(["ls-tree", "-r", "-z", &now.0, "--"]), GitCall::arg);
     input.extend_from_slice(&git.run(there)?.stdout);
-    git.run(Call::new(["update-index", "-z", "--index-info"]).input(input).index(index.path()))?;
-    git.run(Call::new(["write-tree"]).index(index.path()).durable())?.tree()
+    git.run(GitCall::new(["update-index", "-z", "--index-info"]).input(input).index(index.path()))?;
+    git.run(GitCall::new(["write-tree"]).index(index.path()).durable())?.tree()
 }
 
 /// Returns the tree of a commit.
 pub(crate) fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> {
-    git.run(Call::new(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?.tree()
+    git.run(GitCall::new(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?.tree()
 }
 
 /// git takes ignored files for expendable. They are not: an ignored `.env` is somebody's work.
 fn refuse_overwriting(
-    workspace: &Workspace,
+    workspace: &BubbleWorkspace,
     git: &Git,
     index: &Index,
     (from, to): (&TreeId, &TreeId),
@@ -280,18 +283,18 @@ fn refuse_overwriting(
     if occupied.is_empty() {
         return Ok(());
     }
-    let call = occupied.iter().fold(Call::new(["ls-files", "-z", "--others", "--"]), Call::arg);
+    let call = occupied.iter().fold(GitCall::new(["ls-files", "-z", "--others", "--"]), GitCall::arg);
     let unknown = git.run(call.index(index.path()))?;
     let files: Vec<String> = unknown.parts().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
     if files.is_empty() { Ok(()) } else { Err(GitError::WouldOverwrite { files }) }
 }
 
-fn fetch_into_clone(workspace: &Workspace, git: &Git, base_branch: &str) -> Result<(), GitError> {
+fn fetch_into_clone(workspace: &BubbleWorkspace, git: &Git, base_branch: &str) -> Result<(), GitError> {
     if !workspace.is_clone() {
         return Ok(());
     }
     let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
-    let call = Call::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
+    let call = GitCall::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
     let call =
         call.arg("--").arg(&workspace.root).arg(format!("+refs/heads/{base_branch}:{}", workspace.private_ref("base")));
     git.run(call.durable()).map(drop)
@@ -299,24 +302,24 @@ fn fetch_into_clone(workspace: &Workspace, git: &Git, base_branch: &str) -> Resu
 
 /// Lets the worktree's own index list every file of the merged tree that is ignored now: otherwise a rule that the base
 /// brought, or the index of the new base, would drop it from the work.
-fn keep_tracking(workspace: &Workspace, index: &Index) -> Result<(), GitError> {
+fn keep_tracking(workspace: &BubbleWorkspace, index: &Index) -> Result<(), GitError> {
     let git = reading(workspace, index)?;
     let ignored = git.run(listing(&["--cached", "--ignored"]).index(index.path()))?.stdout;
     if ignored.is_empty() || !workspace.index().is_file() {
         return Ok(());
     }
-    let call = Call::new(["update-index", "-z", "--add", "--remove", "--stdin"]).input(ignored);
+    let call = GitCall::new(["update-index", "-z", "--add", "--remove", "--stdin"]).input(ignored);
     git.run(call.index(&workspace.index()).durable()).map(drop)
 }
 
 /// Moves the bubble's branch along if no agent has committed on it, so that `git status` there shows the bubble's work
 /// only. Commits of agents stay where they are.
-fn follow(workspace: &Workspace, git: &Git, base: &CommitId) -> Result<(), GitError> {
-    let Head::Branch(name) = head(&workspace.git_dir) else { return Ok(()) };
+fn follow(workspace: &BubbleWorkspace, git: &Git, base: &CommitId) -> Result<(), GitError> {
+    let GitHead::Branch(name) = head(&workspace.git_dir) else { return Ok(()) };
     let branch = format!("refs/heads/{name}");
     let Some(tip) = resolve(git, &branch)? else { return Ok(()) };
     if is_ancestor(git, &tip, base)? {
-        git.run(Call::new(["update-ref", "-m", "pairflow: update", &branch, &base.0, &tip.0]).durable())?;
+        git.run(GitCall::new(["update-ref", "-m", "pairflow: update", &branch, &base.0, &tip.0]).durable())?;
         show_in_index(workspace, git, &base.0)?;
     }
     Ok(())

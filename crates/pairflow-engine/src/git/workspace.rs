@@ -8,14 +8,14 @@ use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::log::Workspace as Record;
 
 use super::error::GitError;
-use super::isolation::Apart;
+use super::isolation::IsolatedGitDir;
 use super::repo::{Repo, unique};
-use super::run::{Call, Git};
+use super::run::{Git, GitCall};
 use crate::regular;
 
 /// A bubble's worktree or clone, and the commit that it was cut from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workspace {
+pub struct BubbleWorkspace {
     /// Whose it is.
     pub id: BubbleId,
     /// The root of the repository's main checkout.
@@ -36,7 +36,7 @@ pub struct Workspace {
     pub attributes: Option<String>,
 }
 
-impl Workspace {
+impl BubbleWorkspace {
     /// Makes a workspace out of what the log says about it.
     pub fn recorded(root: &Path, id: &BubbleId, record: &Record) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl Workspace {
         if !std::fs::symlink_metadata(self.path.join(".git")).is_ok_and(|meta| meta.is_dir()) {
             return Ok(None);
         }
-        let origin = Call::new(["config", "--get", "remote.origin.url"]).raw_config().accept(&[0, 1]);
+        let origin = GitCall::new(["config", "--get", "remote.origin.url"]).raw_config().accept(&[0, 1]);
         Ok(Some(PathBuf::from(self.git().run(origin)?.line()?)))
     }
 
@@ -180,7 +180,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Copies the cached index of `workspace`, if there is one.
-    pub(super) fn open(workspace: &Workspace) -> Result<Self, GitError> {
+    pub(super) fn open(workspace: &BubbleWorkspace) -> Result<Self, GitError> {
         let cache = cached(workspace);
         let own = format!("index.{}.{}", std::process::id(), unique());
         let dir = workspace.runtime_dir();
@@ -242,12 +242,12 @@ impl Drop for Index {
 }
 
 /// Forgets what was remembered of a workspace that will not be looked at again.
-pub(crate) fn forget_index(workspace: &Workspace) {
+pub(crate) fn forget_index(workspace: &BubbleWorkspace) {
     // It is a cache, which is made anew when needed.
     let _ = std::fs::remove_file(cached(workspace));
 }
 
-fn cached(workspace: &Workspace) -> PathBuf {
+fn cached(workspace: &BubbleWorkspace) -> PathBuf {
     // The stamps are those of one directory: another one of the same bubble has its own.
     let place = workspace.path.file_name().unwrap_or_default().to_string_lossy();
     workspace.runtime_dir().join(format!("index-{}-{place}", workspace.base.short()))
@@ -261,7 +261,7 @@ fn copy_with_stamp(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// Returns git for reading the files of a worktree, by the rules for ignored files that are in force.
-pub(super) fn reading(workspace: &Workspace, index: &Index) -> Result<Git, GitError> {
+pub(super) fn reading(workspace: &BubbleWorkspace, index: &Index) -> Result<Git, GitError> {
     let excludes = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
     let path = workspace.common_dir.join("info/attributes");
     let attributes = match regular::read(&path) {
@@ -272,7 +272,7 @@ pub(super) fn reading(workspace: &Workspace, index: &Index) -> Result<Git, GitEr
     let known = workspace.attributes.as_ref().is_none_or(|known| *known == sha256(&attributes));
     let attributes = if known { attributes } else { Vec::new() };
     let place = index.path().parent().unwrap_or(&workspace.path);
-    let apart = Apart::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
+    let apart = IsolatedGitDir::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
     Ok(Git::apart(apart, Some(&workspace.path)))
 }
 
@@ -290,7 +290,7 @@ pub(crate) fn attributes_hash(common_dir: &Path) -> String {
 }
 
 /// Names what decides which files count and is not what it was: among `changed`, and beside the tree.
-pub fn ignore_changes(workspace: &Workspace, changed: &[FileChange]) -> Vec<String> {
+pub fn ignore_changes(workspace: &BubbleWorkspace, changed: &[FileChange]) -> Vec<String> {
     let paths = changed.iter().map(|change| &change.path);
     let mut found: Vec<String> = paths.filter(|path| is_ignore_file(path)).cloned().collect();
     if workspace.excludes.as_ref().is_some_and(|known| *known != exclude_patterns(&workspace.common_dir)) {

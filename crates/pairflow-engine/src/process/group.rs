@@ -18,20 +18,20 @@ use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
 use super::identity;
-use super::registry::{self, Kind, MARK, Record, Registration};
+use super::registry::{self, JobKind, MARK, ProcessRecord, Registration};
 
 const SHELL: &str = "/bin/sh";
 const GATE: &str = r#"read -r gate && exec "$@" </dev/null"#;
 
 /// A started process group, and the pipe that closes when its first process has ended.
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     child: Child,
-    pub(super) record: Record,
+    pub(super) record: ProcessRecord,
     file: Option<PathBuf>,
     pub(super) exit: PipeReader,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts `job` with both of its outputs going into `output`.
     pub(super) fn start(job: &Job, output: PipeWriter) -> Result<Self, String> {
         let mark = fresh_mark();
@@ -62,7 +62,7 @@ impl Group {
 }
 
 /// Puts the waiting shell on record and lets it go on.
-fn admit(job: &Job, child: &mut Child, record: &Record) -> Result<(PipeReader, Option<PathBuf>), String> {
+fn admit(job: &Job, child: &mut Child, record: &ProcessRecord) -> Result<(PipeReader, Option<PathBuf>), String> {
     let exit = watch(child.id()).map_err(|error| cannot(job, &error))?;
     let file = match &job.registry {
         Some(registration) => Some(registry::write(&registration.dir, record).map_err(|error| error.to_string())?),
@@ -77,8 +77,8 @@ fn gated(job: &Job, mark: &str, output: PipeWriter) -> io::Result<Command> {
     let mut command = Command::new(SHELL);
     command.args(["-c", GATE, "sh"]);
     match &job.command {
-        CommandLine::Shell(line) => command.args([SHELL, "-c", line]),
-        CommandLine::Argv(words) => command.args(words),
+        JobCommand::Shell(line) => command.args([SHELL, "-c", line]),
+        JobCommand::Argv(words) => command.args(words),
     };
     command.current_dir(&job.cwd);
     command.env_clear().envs(inherited(std::env::vars_os()));
@@ -101,14 +101,14 @@ fn watch(id: u32) -> io::Result<PipeReader> {
     Ok(exit)
 }
 
-fn record_of(job: &Job, child: &Child, mark: String) -> Record {
+fn record_of(job: &Job, child: &Child, mark: String) -> ProcessRecord {
     let pid = i32::try_from(child.id()).unwrap_or_default();
     let start = identity::of(pid).map(|stat| stat.start).unwrap_or_default();
     let (kind, what) = match &job.registry {
         Some(registration) => (registration.kind, registration.what.clone()),
-        None => (Kind::Check, job.command.to_string()),
+        None => (JobKind::Check, job.command.to_string()),
     };
-    Record { kind, what, pid, start, boot: identity::boot(), mark }
+    ProcessRecord { kind, what, pid, start, boot: identity::boot(), mark }
 }
 
 /// Returns a mark that no other group of this boot has.
@@ -127,7 +127,7 @@ fn cannot(job: &Job, error: &io::Error) -> String {
 #[derive(Debug, Clone)]
 pub struct Job {
     /// What is run.
-    pub command: CommandLine,
+    pub command: JobCommand,
     /// Where it runs.
     pub cwd: PathBuf,
     /// Variables on top of the few that are inherited.
@@ -144,14 +144,14 @@ pub struct Job {
 
 /// What a job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandLine {
+pub enum JobCommand {
     /// A line for `sh -c`, such as `cd web && npm test`.
     Shell(String),
     /// A program and its arguments.
     Argv(Vec<String>),
 }
 
-impl fmt::Display for CommandLine {
+impl fmt::Display for JobCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shell(line) => f.write_str(line),

@@ -13,7 +13,7 @@ pub(crate) use watch::Process;
 
 /// A process of one boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub(crate) struct ProcessIdentity {
     /// Its number.
     pub(crate) pid: i32,
     /// When it started, in clock ticks since boot.
@@ -22,7 +22,7 @@ pub(crate) struct Identity {
     boot: String,
 }
 
-impl Identity {
+impl ProcessIdentity {
     /// Returns what this process is; nothing where the system does not tell.
     pub(crate) fn own() -> Option<Self> {
         let own = of(i32::try_from(std::process::id()).ok()?)?;
@@ -49,7 +49,7 @@ impl Identity {
 
 /// The few fields of `/proc/<pid>/stat` that tell a process from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     pub(super) pid: i32,
     pub(super) dead: bool,
     pub(super) parent: i32,
@@ -58,7 +58,7 @@ pub(super) struct Stat {
     pub(super) start: u64,
 }
 
-impl Stat {
+impl ProcessStat {
     /// Whether both are the same process, at this or at another moment of its life.
     pub(super) fn is(&self, other: &Self) -> bool {
         (self.pid, self.start) == (other.pid, other.start)
@@ -66,18 +66,18 @@ impl Stat {
 }
 
 /// Returns what is known of process `pid`, if it exists.
-pub(super) fn of(pid: i32) -> Option<Stat> {
+pub(super) fn of(pid: i32) -> Option<ProcessStat> {
     parse(&read_text(Path::new(&format!("/proc/{pid}/stat"))).ok()?)
 }
 
 /// Returns process `pid`, its parent, the parent of that, and so on.
-pub(super) fn line(pid: i32) -> impl Iterator<Item = Stat> {
+pub(super) fn line(pid: i32) -> impl Iterator<Item = ProcessStat> {
     // No process is older than its parent: a parent that is younger has taken over the number of another.
     std::iter::successors(of(pid), |stat| of(stat.parent).filter(|parent| parent.start <= stat.start))
 }
 
 /// Returns every process there is.
-pub(super) fn all() -> impl Iterator<Item = Stat> {
+pub(super) fn all() -> impl Iterator<Item = ProcessStat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter_map(of)
 }
@@ -88,7 +88,7 @@ pub(super) fn has_variable(pid: i32, line: &str) -> bool {
 }
 
 /// Whether a process that is not the kernel's own has no environment: for a moment nobody has who starts a program.
-pub(super) fn is_bare(stat: &Stat) -> bool {
+pub(super) fn is_bare(stat: &ProcessStat) -> bool {
     const KERNEL: i32 = 2;
     let empty = || environ(stat.pid).is_ok_and(|bytes| bytes.is_empty());
     stat.parent != KERNEL && stat.pid != KERNEL && empty()
@@ -111,11 +111,11 @@ fn environ(pid: i32) -> io::Result<Vec<u8>> {
     read(Path::new(&format!("/proc/{pid}/environ")))
 }
 
-fn parse(text: &str) -> Option<Stat> {
+fn parse(text: &str) -> Option<ProcessStat> {
     // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
     let pid = text.split_once(' ')?.0.parse().ok()?;
     let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_whitespace().collect();
-    Some(Stat {
+    Some(ProcessStat {
         pid,
         dead: matches!(*fields.first()?, "Z" | "X"),
         parent: fields.get(1)?.parse().ok()?,
@@ -234,7 +234,7 @@ mod tests {
     fn a_program_name_with_spaces_and_parentheses_confuses_nobody() {
         let line = "42 (a ) Z 1) S 7 40 1 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 98765 0 0";
         let seen = parse(line).unwrap();
-        assert_eq!(seen, Stat { pid: 42, dead: false, parent: 7, group: 40, start: 98765 });
+        assert_eq!(seen, ProcessStat { pid: 42, dead: false, parent: 7, group: 40, start: 98765 });
     }
 
     #[test]
@@ -285,9 +285,12 @@ mod tests {
             std::thread::yield_now();
         }
         let found = of(i32::try_from(child.id()).unwrap()).unwrap();
-        let meant = Identity { pid: found.pid, start: found.start, boot: boot() };
-        assert!(!Identity { start: found.start + 1, ..meant.clone() }.kill("60"), "a younger process of that number");
-        assert!(!Identity { boot: "earlier".to_owned(), ..meant.clone() }.kill("60"));
+        let meant = ProcessIdentity { pid: found.pid, start: found.start, boot: boot() };
+        assert!(
+            !ProcessIdentity { start: found.start + 1, ..meant.clone() }.kill("60"),
+            "a younger process of that number"
+        );
+        assert!(!ProcessIdentity { boot: "earlier".to_owned(), ..meant.clone() }.kill("60"));
         assert!(!meant.kill("supervise"), "another program");
         assert!(child.try_wait().unwrap().is_none());
         assert!(meant.kill("60"));

@@ -12,11 +12,12 @@ mod registry;
 mod run;
 
 pub(crate) use group::environment;
-pub use group::{Cancel, CommandLine, Job, fresh_mark, inherited, may_inherit};
+pub use group::{Cancel, Job, JobCommand, fresh_mark, inherited, may_inherit};
 pub use identity::when_gone;
-pub(crate) use identity::{Identity, Process, boot};
+pub(crate) use identity::{Process, ProcessIdentity, boot};
 pub use output::{Capture, tail};
 pub use registry::{
-    Enrolment, Kind, Line, Lineage, MARK, Record, Registration, RegistryError, is_alive, reap, records,
+    JobKind, Line, MARK, ProcessAncestry, ProcessRecord, Registration, RegistryError, SelfRegistration, is_alive, reap,
+    records,
 };
-pub use run::{Ran, Running, run, start};
+pub use run::{JobResult, RunningJob, run, start};

@@ -11,7 +11,7 @@ use std::{fs, io};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use super::identity::{self, Process, Stat};
+use super::identity::{self, Process, ProcessStat};
 use crate::regular;
 
 /// The environment variable that marks a group.
@@ -30,9 +30,9 @@ const LOOKS: u32 = 5;
 
 /// A process group that was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ProcessRecord {
     /// What the group is for.
-    pub kind: Kind,
+    pub kind: JobKind,
     /// What runs, in words for a person.
     pub what: String,
     /// The first process, whose id is also that of the group.
@@ -48,7 +48,7 @@ pub struct Record {
 /// What a group is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum JobKind {
     /// An agent.
     Agent,
     /// A check or a setup command.
@@ -63,7 +63,7 @@ pub struct Registration {
     /// The directory of the records, `runtime/<id>/processes`.
     pub dir: PathBuf,
     /// What the group is for.
-    pub kind: Kind,
+    pub kind: JobKind,
     /// What runs, in words for a person.
     pub what: String,
 }
@@ -78,22 +78,22 @@ pub struct RegistryError {
 }
 
 /// Returns the records in `dir`. A directory that is not there holds none; a damaged record names nobody.
-pub fn records(dir: &Path) -> Result<Vec<Record>, RegistryError> {
+pub fn records(dir: &Path) -> Result<Vec<ProcessRecord>, RegistryError> {
     Ok(read(&files(dir)?))
 }
 
-fn read(files: &[PathBuf]) -> Vec<Record> {
+fn read(files: &[PathBuf]) -> Vec<ProcessRecord> {
     files.iter().filter_map(|path| serde_json::from_slice(&regular::read_up_to(path, MAX_RECORD).ok()?).ok()).collect()
 }
 
 /// Ends every group that is still recorded in `dir` and removes the records. Returns those of which somebody was left.
 ///
 /// Only for a caller that has the bubble in care, so that no other process attends jobs recorded there.
-pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
+pub fn reap(dir: &Path) -> Result<Vec<ProcessRecord>, RegistryError> {
     // A process that puts itself on record from here on stays there.
     let files = files(dir)?;
-    let left: Vec<Record> = read(&files).into_iter().filter(is_alive).collect();
-    let mut endings: Vec<Ending<'_>> = left.iter().map(Ending::new).collect();
+    let left: Vec<ProcessRecord> = read(&files).into_iter().filter(is_alive).collect();
+    let mut endings: Vec<GroupTermination<'_>> = left.iter().map(GroupTermination::new).collect();
     loop {
         endings.retain_mut(|one| !one.step(false));
         if endings.is_empty() {
@@ -108,12 +108,12 @@ pub fn reap(dir: &Path) -> Result<Vec<Record>, RegistryError> {
 }
 
 /// Whether somebody of the group of `record` is alive.
-pub fn is_alive(record: &Record) -> bool {
+pub fn is_alive(record: &ProcessRecord) -> bool {
     !members(record, &[]).is_empty()
 }
 
 /// Writes `record` into `dir` and returns its file.
-pub(super) fn write(dir: &Path, record: &Record) -> Result<PathBuf, RegistryError> {
+pub(super) fn write(dir: &Path, record: &ProcessRecord) -> Result<PathBuf, RegistryError> {
     let path = dir.join(format!("{}-{}.json", record.pid, record.start));
     let staged = path.with_extension("new");
     let json = serde_json::to_vec(record).expect("a record holds text and numbers only");
@@ -134,18 +134,18 @@ pub(super) fn remove(path: &Path) -> Result<(), RegistryError> {
 }
 
 /// The end of a group, step by step: first a request, then, when its time is up, force.
-pub(super) struct Ending<'a> {
-    record: &'a Record,
+pub(super) struct GroupTermination<'a> {
+    record: &'a ProcessRecord,
     /// Everybody who was found so far: nothing tells of some of them any more once their parents are gone.
-    known: Vec<Stat>,
+    known: Vec<ProcessStat>,
     asked: Option<Instant>,
     killed: Option<Instant>,
     /// How often nobody was found.
     looks: u32,
 }
 
-impl<'a> Ending<'a> {
-    pub(super) fn new(record: &'a Record) -> Self {
+impl<'a> GroupTermination<'a> {
+    pub(super) fn new(record: &'a ProcessRecord) -> Self {
         Self { record, known: Vec::new(), asked: None, killed: None, looks: 0 }
     }
 
@@ -183,7 +183,7 @@ impl<'a> Ending<'a> {
     }
 
     // A process that is gone in the meantime cannot be signalled, and need not be.
-    fn signal(&self, left: &[Stat], signal: Signal) {
+    fn signal(&self, left: &[ProcessStat], signal: Signal) {
         let group_is_ours = !cfg!(target_os = "linux") || leader(self.record).is_some();
         if let (true, Some(pid)) = (group_is_ours, Pid::from_raw(self.record.pid)) {
             let _ = rustix::process::kill_process_group(pid, signal);
@@ -204,41 +204,42 @@ impl<'a> Ending<'a> {
 }
 
 /// Returns everybody alive who belongs to the group of `record` or descends from it, and who of `known` is still there.
-fn members(record: &Record, known: &[Stat]) -> Vec<Stat> {
+fn members(record: &ProcessRecord, known: &[ProcessStat]) -> Vec<ProcessStat> {
     if record.boot != identity::boot() || record.start == 0 {
         return Vec::new();
     }
     // As long as the first process is there, dead or alive, the number of the group cannot have been given away.
     let first = leader(record);
     let mark = format!("{MARK}={}", record.mark);
-    let grouped = |stat: &Stat| first.is_some() && (stat.pid == record.pid || stat.group == record.pid);
-    let belongs =
-        |stat: &Stat| grouped(stat) || known.iter().any(|one| one.is(stat)) || identity::has_variable(stat.pid, &mark);
+    let grouped = |stat: &ProcessStat| first.is_some() && (stat.pid == record.pid || stat.group == record.pid);
+    let belongs = |stat: &ProcessStat| {
+        grouped(stat) || known.iter().any(|one| one.is(stat)) || identity::has_variable(stat.pid, &mark)
+    };
     // The process that ends a group, and its ancestors, are never ended.
     let own: Vec<i32> = own_line().map(|stat| stat.pid).collect();
     let others = identity::all().filter(|stat| !stat.dead && stat.start >= record.start && !own.contains(&stat.pid));
-    let (mut found, mut rest): (Vec<Stat>, Vec<Stat>) = others.partition(belongs);
+    let (mut found, mut rest): (Vec<ProcessStat>, Vec<ProcessStat>) = others.partition(belongs);
     let mut looked = 0;
     while let Some(parent) = found.get(looked).copied() {
         let (children, others) = rest.into_iter().partition(|stat| stat.parent == parent.pid);
         rest = others;
-        found.extend::<Vec<Stat>>(children);
+        found.extend::<Vec<ProcessStat>>(children);
         looked += 1;
     }
     found
 }
 
 /// Whether a process that might belong to `record` shows no environment, as one that becomes another program right now.
-fn someone_becomes(record: &Record) -> bool {
+fn someone_becomes(record: &ProcessRecord) -> bool {
     identity::all().any(|stat| !stat.dead && stat.start >= record.start && identity::is_bare(&stat))
 }
 
 /// This process, its parent, and so on.
-fn own_line() -> impl Iterator<Item = Stat> {
+fn own_line() -> impl Iterator<Item = ProcessStat> {
     i32::try_from(std::process::id()).into_iter().flat_map(identity::line)
 }
 
-fn leader(record: &Record) -> Option<Stat> {
+fn leader(record: &ProcessRecord) -> Option<ProcessStat> {
     identity::of(record.pid).filter(|stat| stat.start == record.start)
 }
 
@@ -255,7 +256,7 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>, RegistryError> {
 /// Where and as what an agent's process puts itself on record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Enrolment {
+pub struct SelfRegistration {
     /// The directory of the records.
     pub dir: PathBuf,
     /// The mark that its environment is going to have.
@@ -264,15 +265,15 @@ pub struct Enrolment {
     pub what: String,
 }
 
-impl Enrolment {
+impl SelfRegistration {
     /// Records this process, and has every process below it stay below it: one that loses its parent gets this one.
     ///
     /// Both outlast what this process becomes. Where there is no `/proc`, nothing is recorded.
     pub fn enrol(&self) -> Result<(), RegistryError> {
         keep_orphans();
         let Some(seen) = i32::try_from(std::process::id()).ok().and_then(identity::of) else { return Ok(()) };
-        let record = Record {
-            kind: Kind::Agent,
+        let record = ProcessRecord {
+            kind: JobKind::Agent,
             what: self.what.clone(),
             pid: seen.pid,
             start: seen.start,
@@ -294,7 +295,7 @@ fn keep_orphans() {}
 
 /// A process and those that it descends from, as they were when it was looked at.
 #[derive(Debug)]
-pub enum Lineage {
+pub enum ProcessAncestry {
     /// They are known.
     Known {
         /// The process itself, then its parent, and so on.
@@ -310,12 +311,12 @@ pub enum Lineage {
 
 /// A process and its ancestors, the nearest first.
 #[derive(Debug)]
-pub struct Line(Vec<Stat>);
+pub struct Line(Vec<ProcessStat>);
 
-impl Lineage {
+impl ProcessAncestry {
     /// Looks at process `pid`.
     pub fn of(pid: i32) -> Self {
-        let line: Vec<Stat> = identity::line(pid).collect();
+        let line: Vec<ProcessStat> = identity::line(pid).collect();
         if !line.is_empty() {
             return Self::Known { line: Line(line), boot: identity::boot() };
         }
@@ -346,20 +347,22 @@ impl Lineage {
     /// of them, was started.
     pub fn variables<const N: usize>(&self, names: [&str; N]) -> Option<[Option<String>; N]> {
         let Self::Known { line, .. } = self else { return None };
-        let has = |stat: &&Stat| names.first().is_some_and(|name| identity::variable(stat.pid, name).is_some());
+        let has = |stat: &&ProcessStat| names.first().is_some_and(|name| identity::variable(stat.pid, name).is_some());
         let found = line.0.iter().find(has)?;
         Some(names.map(|name| identity::variable(found.pid, name)))
     }
 
     /// Returns the one of `records` to which the process or the nearest of its ancestors belongs.
-    pub fn born_of<'a, T>(&self, records: &'a [(T, Record)]) -> Option<&'a (T, Record)> {
+    pub fn born_of<'a, T>(&self, records: &'a [(T, ProcessRecord)]) -> Option<&'a (T, ProcessRecord)> {
         let Self::Known { line, boot } = self else { return None };
-        let first = |stat: &Stat, one: &Record| one.boot == *boot && (one.pid, one.start) == (stat.pid, stat.start);
+        let first = |stat: &ProcessStat, one: &ProcessRecord| {
+            one.boot == *boot && (one.pid, one.start) == (stat.pid, stat.start)
+        };
         line.0.iter().find_map(|stat| records.iter().find(|(_, one)| first(stat, one)))
     }
 
     /// Returns the one of `records` whose mark the process or the nearest of its ancestors has.
-    pub fn marked_by<'a, T>(&self, records: &'a [(T, Record)]) -> Option<&'a (T, Record)> {
+    pub fn marked_by<'a, T>(&self, records: &'a [(T, ProcessRecord)]) -> Option<&'a (T, ProcessRecord)> {
         let Self::Known { line, boot } = self else { return None };
         let marks = line.0.iter().filter_map(|stat| identity::variable(stat.pid, MARK));
         let mut known = marks.filter_map(|mark| records.iter().find(|(_, one)| one.boot == *boot && one.mark == mark));

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::group::{Cancel, Group, Job};
+use super::group::{Cancel, Job, ProcessGroup};
 use super::output::{Capture, LOG_LIMIT, RollingLog, tail};
-use super::registry::{Ending, PAUSE};
+use super::registry::{GroupTermination, PAUSE};
 
 /// What came of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ran {
+pub struct JobResult {
     /// The exit code, if the first process ended by itself.
     pub exit: Option<i32>,
     /// The signal that ended it, otherwise.
@@ -34,13 +34,13 @@ pub struct Ran {
 
 /// A job that runs on its own.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningJob {
     pid: i32,
     cancel: Cancel,
-    attendant: JoinHandle<Ran>,
+    attendant: JoinHandle<JobResult>,
 }
 
-impl Running {
+impl RunningJob {
     /// Returns the id of the first process, which is that of its group.
     pub fn pid(&self) -> i32 {
         self.pid
@@ -57,41 +57,44 @@ impl Running {
     }
 
     /// Waits until nobody of the group is left.
-    pub fn wait(self) -> Ran {
-        let lost = |_| Ran { could_not_start: Some("the thread that attended it panicked".into()), ..Ran::default() };
+    pub fn wait(self) -> JobResult {
+        let lost = |_| JobResult {
+            could_not_start: Some("the thread that attended it panicked".into()),
+            ..JobResult::default()
+        };
         self.attendant.join().unwrap_or_else(lost)
     }
 }
 
 /// Runs `job` and returns when nobody of its group is left. `cancel` ends it early.
-pub fn run(job: &Job, cancel: &Cancel) -> Ran {
-    match Prepared::of(job) {
+pub fn run(job: &Job, cancel: &Cancel) -> JobResult {
+    match StartedJob::of(job) {
         Ok(prepared) => prepared.finish(cancel),
-        Err(why) => Ran { could_not_start: Some(why), ..Ran::default() },
+        Err(why) => JobResult { could_not_start: Some(why), ..JobResult::default() },
     }
 }
 
 /// Starts `job` and returns once it runs; a thread attends it. The error is a sentence.
-pub fn start(job: &Job, cancel: &Cancel) -> Result<Running, String> {
-    let prepared = Prepared::of(job)?;
+pub fn start(job: &Job, cancel: &Cancel) -> Result<RunningJob, String> {
+    let prepared = StartedJob::of(job)?;
     let pid = prepared.group.record.pid;
     let theirs = cancel.clone();
     let attendant = std::thread::Builder::new()
         .name(format!("attend-{pid}"))
         .spawn(move || prepared.finish(&theirs))
         .map_err(|error| format!("cannot attend `{}`: {error}", job.command))?;
-    Ok(Running { pid, cancel: cancel.clone(), attendant })
+    Ok(RunningJob { pid, cancel: cancel.clone(), attendant })
 }
 
-struct Prepared {
-    group: Group,
+struct StartedJob {
+    group: ProcessGroup,
     reader: PipeReader,
-    output: Output,
+    output: JobOutput,
     timeout: Option<Duration>,
     began: Instant,
 }
 
-impl Prepared {
+impl StartedJob {
     fn of(job: &Job) -> Result<Self, String> {
         let log = match &job.log {
             Some(path) => Some(
@@ -102,18 +105,18 @@ impl Prepared {
         };
         let (reader, writer) = io::pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
         let began = Instant::now();
-        let group = Group::start(job, writer)?;
-        let output = Output { capture: Capture::new(job.max_output_bytes), log };
+        let group = ProcessGroup::start(job, writer)?;
+        let output = JobOutput { capture: Capture::new(job.max_output_bytes), log };
         Ok(Self { group, reader, output, timeout: job.timeout, began })
     }
 
-    fn finish(self, cancel: &Cancel) -> Ran {
+    fn finish(self, cancel: &Cancel) -> JobResult {
         let Self { group, reader, mut output, timeout, began } = self;
         let ended = attend(group, reader, &mut output, timeout, cancel);
         let output = output.capture.into_bytes();
         let exit = ended.status.and_then(|status| status.code());
         let by_itself = exit.filter(|_| !ended.timed_out && !ended.cancelled);
-        Ran {
+        JobResult {
             exit,
             signal: ended.status.and_then(|status| status.signal()),
             timed_out: ended.timed_out,
@@ -149,12 +152,12 @@ pub(super) struct Attended {
 }
 
 /// Where output goes: some of it into memory, all of it into a log, if there is one.
-pub(super) struct Output {
+pub(super) struct JobOutput {
     pub(super) capture: Capture,
     pub(super) log: Option<RollingLog>,
 }
 
-impl Output {
+impl JobOutput {
     fn take(&mut self, bytes: &[u8]) {
         self.capture.take(bytes);
         // A full disk must neither block the job nor end it; that the log stops is said where it is looked for.
@@ -167,9 +170,9 @@ impl Output {
 
 /// Stays with `group` until nobody of it is left.
 pub(super) fn attend(
-    group: Group,
+    group: ProcessGroup,
     reader: PipeReader,
-    output: &mut Output,
+    output: &mut JobOutput,
     timeout: Option<Duration>,
     cancel: &Cancel,
 ) -> Attended {
@@ -184,7 +187,7 @@ pub(super) fn attend(
             _ => ears.listen(&group, output, left, Some(cancel)),
         }
     };
-    let mut ending = Ending::new(&group.record);
+    let mut ending = GroupTermination::new(&group.record);
     while !ending.step(ears.exited) {
         let until = Instant::now() + PAUSE;
         while Instant::now() < until {
@@ -206,7 +209,13 @@ struct Ears {
 impl Ears {
     /// Waits until something happens or `timeout` has passed, and takes in at most one piece of output. Returns early
     /// rather than late, so callers look at the clock themselves.
-    fn listen(&mut self, group: &Group, output: &mut Output, timeout: Option<Duration>, cancel: Option<&Cancel>) {
+    fn listen(
+        &mut self,
+        group: &ProcessGroup,
+        output: &mut JobOutput,
+        timeout: Option<Duration>,
+        cancel: Option<&Cancel>,
+    ) {
         let mut polled = Vec::with_capacity(3);
         polled.extend(self.output.as_ref().map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
         let speaks = polled.len();
@@ -228,7 +237,7 @@ impl Ears {
     }
 
     /// Reads one piece and returns whether there was one.
-    fn read(&mut self, output: &mut Output) -> usize {
+    fn read(&mut self, output: &mut JobOutput) -> usize {
         let Some(pipe) = &mut self.output else { return 0 };
         match pipe.read(&mut self.buffer) {
             Ok(0) => self.output = None,
@@ -243,7 +252,7 @@ impl Ears {
     }
 
     /// Takes in what is in the pipe already, without waiting for processes that may still hold it open.
-    fn listen_to_the_rest(&mut self, group: &Group, output: &mut Output) {
+    fn listen_to_the_rest(&mut self, group: &ProcessGroup, output: &mut JobOutput) {
         let mut taken = 0;
         while taken < LAST_GULP {
             let Some(pipe) = &self.output else { break };

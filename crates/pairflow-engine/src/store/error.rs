@@ -205,7 +205,7 @@ impl StoreError {
 
 /// Whose a log is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum Ownership {
     /// This user's.
     Own,
     /// Not this user's, or not provably so.
@@ -272,7 +272,7 @@ pub enum Foreign {
     },
 }
 
-impl Standing {
+impl Ownership {
     /// Whether it is this user's.
     pub fn is_own(&self) -> bool {
         *self == Self::Own

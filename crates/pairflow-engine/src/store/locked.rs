@@ -15,8 +15,8 @@ use pairflow_core::time::Moment;
 
 use super::error::StoreError;
 use super::log::{Appended, Log};
-use super::read::{self, Loaded, Source};
-use super::registry::{Owner, Registry};
+use super::read::{self, Loaded, StateSource};
+use super::registry::{LogOwner, Registry};
 use super::storage::{self, Guard, Handle, LockMode, StorageError};
 
 /// How long the maker of a new log waits for the lock.
@@ -29,7 +29,7 @@ pub struct Locked<M = BubbleState> {
     loaded: Loaded<M>,
     repaired: Option<Repaired>,
     poisoned: bool,
-    owner: Option<Owner>,
+    owner: Option<LogOwner>,
     _guard: Guard,
 }
 
@@ -110,7 +110,7 @@ impl<M: Machine> Log<M> {
         })?;
         let mut state = M::new(self.id.clone());
         stamped.envelopes.iter().for_each(|envelope| state.advance(envelope));
-        let loaded = Loaded { state, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
+        let loaded = Loaded { state, head: stamped.head, torn: None, unterminated: false, from: StateSource::Log };
         let locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
         locked.save();
         Ok((locked, stamped.envelopes))
@@ -128,7 +128,7 @@ impl<M: Machine> Log<M> {
     /// Reads the state, and writes the cache if it is missing or old and nobody is in the way.
     pub fn refresh(&self) -> Result<Loaded<M>, StoreError> {
         let loaded = self.load()?;
-        if loaded.from == Source::Cache || loaded.torn.is_some() || loaded.unterminated {
+        if loaded.from == StateSource::Cache || loaded.torn.is_some() || loaded.unterminated {
             return Ok(loaded);
         }
         match self.lock(Duration::ZERO) {
@@ -159,7 +159,7 @@ impl<M: Machine> Locked<M> {
     }
 
     /// Has what is appended from here on sealed and noted by its owner.
-    pub(super) fn owned(self, owner: Option<Owner>) -> Self {
+    pub(super) fn owned(self, owner: Option<LogOwner>) -> Self {
         Self { owner, ..self }
     }
 
@@ -235,7 +235,7 @@ impl<M: Machine> Locked<M> {
 
     /// Mends the end of the log, and makes durable what a writer that died may have left unsynced.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
-        if self.loaded.from == Source::Cache {
+        if self.loaded.from == StateSource::Cache {
             return Ok(());
         }
         self.mend()?;

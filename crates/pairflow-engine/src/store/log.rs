@@ -17,9 +17,9 @@ use pairflow_core::log::{Envelope, Machine};
 
 use super::artifacts::Artifacts;
 use super::error::StoreError;
-use super::read::{self, By, Cache, CacheStand, Loaded, ReadError};
+use super::read::{self, Cache, CacheCondition, Loaded, ReadError, TrustedWriter};
 use super::registry::Registry;
-use super::storage::{self, FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
+use super::storage::{self, FileKind, FileStat, Guard, Handle, LockMode, Storage, StorageError};
 
 /// How long a reader that found damage waits for the writer that it may have met.
 const READER_PATIENCE: Duration = Duration::from_secs(2);
@@ -42,7 +42,7 @@ pub struct Log<M = BubbleState> {
 pub type Appended<M = BubbleState> = Vec<Envelope<<M as Machine>::Body>>;
 
 /// A cache, with what was known of its file when it was read.
-type ReadCache<M> = Option<(Stat, Cache<M>)>;
+type ReadCache<M> = Option<(FileStat, Cache<M>)>;
 
 /// An open log, and the cache beside it.
 type Opened<M> = (Box<dyn Handle>, Option<Cache<M>>);
@@ -211,9 +211,9 @@ impl<M: Machine> Log<M> {
     }
 
     /// Returns whose cache counts.
-    pub(super) fn believed(&self) -> Result<By, StorageError> {
-        let Some(registry) = &self.registry else { return Ok(By::Anyone) };
-        Ok(registry.key()?.map_or(By::NoOne, By::Holder))
+    pub(super) fn believed(&self) -> Result<TrustedWriter, StorageError> {
+        let Some(registry) = &self.registry else { return Ok(TrustedWriter::Anyone) };
+        Ok(registry.key()?.map_or(TrustedWriter::NoOne, TrustedWriter::Holder))
     }
 
     pub(super) fn read(&self, handle: &dyn Handle, cache: Option<Cache<M>>) -> Result<Loaded<M>, StoreError> {
@@ -289,15 +289,15 @@ impl<M: Machine> Log<M> {
     }
 
     /// Says what is to be thought of `state.json`. Only reads.
-    pub fn state_file(&self) -> Result<CacheStand<M>, StoreError> {
+    pub fn state_file(&self) -> Result<CacheCondition<M>, StoreError> {
         let path = self.files.state();
         match self.disk.stat(&path)? {
-            None => Ok(CacheStand::Absent),
-            Some(stat) if stat.kind != FileKind::File => Ok(CacheStand::Wrong("it is no file")),
-            Some(stat) if stat.len > read::MOST_BYTES => Ok(CacheStand::Wrong("it is larger than any state")),
+            None => Ok(CacheCondition::Absent),
+            Some(stat) if stat.kind != FileKind::File => Ok(CacheCondition::Wrong("it is no file")),
+            Some(stat) if stat.len > read::MOST_BYTES => Ok(CacheCondition::Wrong("it is larger than any state")),
             Some(_) => {
                 let (bytes, by) = (self.disk.read(&path)?, self.believed()?);
-                Ok(bytes.map_or(CacheStand::Absent, |bytes| read::judge(&bytes, &self.id, &by)))
+                Ok(bytes.map_or(CacheCondition::Absent, |bytes| read::judge(&bytes, &self.id, &by)))
             }
         }
     }

@@ -18,14 +18,14 @@ mod repair;
 pub mod storage;
 
 pub use artifacts::{ArtifactError, Artifacts};
-pub use error::{Foreign, Standing, StoreError, seal_words};
+pub use error::{Foreign, Ownership, StoreError, seal_words};
 pub use locked::{Locked, Repaired};
 pub use log::{Appended, Log, LogFiles, Verified};
-pub use ownership::Shown;
-pub use read::{CacheStand, Loaded, Source};
+pub use ownership::ForeignLog;
+pub use read::{CacheCondition, Loaded, StateSource};
 pub use real::RealDisk;
 pub(crate) use real::lock_holders;
 pub(crate) use registry::random;
-pub use registry::{Known, Registered, Registry};
+pub use registry::{KnownBubble, Registered, Registry};
 pub use repair::Salvage;
 pub use storage::{Storage, StorageError};

@@ -14,19 +14,19 @@ use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, Tai
 use pairflow_core::log::{Event, Machine};
 use pairflow_core::time::Moment;
 
-use super::error::{Foreign, Standing, StoreError};
+use super::error::{Foreign, Ownership, StoreError};
 use super::locked::{Locked, stamp};
 use super::log::{Log, LogFiles};
 use super::read::{self, Loaded, ReadError};
-use super::registry::{Known, Owner, Registered, Registry};
+use super::registry::{KnownBubble, LogOwner, Registered, Registry};
 use super::storage::{FileKind, Handle, LockMode, StorageError};
 
 impl<M: Machine> Log<M> {
     /// Says whose the log is. Reads the end of it only.
-    pub fn standing(&self) -> Result<Standing, StoreError> {
+    pub fn standing(&self) -> Result<Ownership, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         match self.standing_of(&*handle)? {
-            Ok(_) => Ok(Standing::Own),
+            Ok(_) => Ok(Ownership::Own),
             Err(why) => {
                 // Whose ever it is, nothing can be done with a log of another version.
                 self.insist_on_format(&*handle)?;
@@ -34,7 +34,7 @@ impl<M: Machine> Log<M> {
                 if matches!(why, Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. }) {
                     self.load()?;
                 }
-                Ok(Standing::Foreign(why))
+                Ok(Ownership::Foreign(why))
             }
         }
     }
@@ -65,7 +65,7 @@ impl<M: Machine> Log<M> {
     /// Judges an open log: what seals its next append if it is this user's, or why it is foreign.
     ///
     /// Without a registry nothing is sealed, and every log is one's own.
-    pub(super) fn standing_of(&self, handle: &dyn Handle) -> Result<Result<Option<Owner>, Foreign>, StoreError> {
+    pub(super) fn standing_of(&self, handle: &dyn Handle) -> Result<Result<Option<LogOwner>, Foreign>, StoreError> {
         let Some(registry) = &self.registry else { return Ok(Ok(None)) };
         if let Some(why) = self.misplaced()? {
             return Ok(Err(why));
@@ -99,7 +99,7 @@ impl<M: Machine> Log<M> {
         key: Option<SealKey>,
         instance: LineHash,
         since: u64,
-    ) -> Result<Option<Owner>, StoreError> {
+    ) -> Result<Option<LogOwner>, StoreError> {
         let Some((registry, key)) = self.registry.as_ref().zip(key) else { return Ok(None) };
         let first = match self.disk.open(&self.files.transcript())? {
             Some(handle) => first_line(&*handle)?.unwrap_or(instance),
@@ -108,7 +108,7 @@ impl<M: Machine> Log<M> {
         let (repo, id, name) = (self.files.repo().to_owned(), self.id.clone(), key.id().to_owned());
         let entry = Registered { repo, id, instance, first, since, key: name, moving: Vec::new() };
         registry.register(&entry, None)?;
-        Ok(Some(Owner { entry, sealer: Sealer::new(key, instance) }))
+        Ok(Some(LogOwner { entry, sealer: Sealer::new(key, instance) }))
     }
 
     /// Judges every seal since the log was created or last adopted, and counts the appends before that.
@@ -125,8 +125,8 @@ impl<M: Machine> Log<M> {
     /// Whether the log would be this user's if nothing were known of its end: it may only have been shortened.
     pub(super) fn is_own_but_shortened(&self, handle: &dyn Handle) -> Result<bool, StoreError> {
         let Some(registry) = &self.registry else { return Ok(true) };
-        let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
-        Ok(entry.moving.is_empty() && judge::<M>(registry.key()?, Known { entry, head: None }, handle)?.is_ok())
+        let Some(KnownBubble { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
+        Ok(entry.moving.is_empty() && judge::<M>(registry.key()?, KnownBubble { entry, head: None }, handle)?.is_ok())
     }
 
     /// Says where a log comes from that is not on record here.
@@ -149,15 +149,15 @@ impl<M: Machine> Log<M> {
         &self,
         registry: &Registry,
         handle: &dyn Handle,
-    ) -> Result<Result<Vec<Known>, Foreign>, StoreError> {
+    ) -> Result<Result<Vec<KnownBubble>, Foreign>, StoreError> {
         let Some(first) = first_line(handle)? else { return Ok(Err(Foreign::Unknown)) };
         let here = self.files.repo();
-        let is_there = |known: &Known| known.entry.repo != here && self.is_at(&known.entry);
+        let is_there = |known: &KnownBubble| known.entry.repo != here && self.is_at(&known.entry);
         let (there, gone): (Vec<_>, Vec<_>) = registry.with_first(&self.id, first)?.into_iter().partition(is_there);
         let mut refused = None;
         for known in &gone {
             // A move that was interrupted leaves several records of the same lines.
-            let same = |one: &&Known| one.entry.instance == known.entry.instance;
+            let same = |one: &&KnownBubble| one.entry.instance == known.entry.instance;
             if there.iter().any(|one| same(&one)) {
                 continue;
             }
@@ -190,7 +190,7 @@ impl<M: Machine> Log<M> {
     ///
     /// The state is read from the log itself: what came along with a foreign log has no say. Fails for a log that cannot
     /// be adopted.
-    pub fn examine(&self) -> Result<Option<Shown<M>>, StoreError> {
+    pub fn examine(&self) -> Result<Option<ForeignLog<M>>, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         self.insist_on_format(&*handle)?;
         let Err(why) = self.standing_of(&*handle)? else { return Ok(None) };
@@ -198,13 +198,13 @@ impl<M: Machine> Log<M> {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
         let Loaded { state, head, .. } = self.read(&*handle, None)?;
-        Ok(Some(Shown { state, head, why }))
+        Ok(Some(ForeignLog { state, head, why }))
     }
 
     /// Makes a foreign log this user's: `events` are its first lines here. The log has to be as it was shown.
     ///
     /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
-    pub fn adopt(&self, shown: &Shown<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
+    pub fn adopt(&self, shown: &ForeignLog<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
         self.take_over(self.hold(shown)?, events, at)
     }
 
@@ -239,7 +239,7 @@ impl<M: Machine> Log<M> {
     /// it from the repositories in which it may have been. The log has to be as it was shown.
     pub fn settle_in<E: From<StoreError>>(
         &self,
-        shown: &Shown<M>,
+        shown: &ForeignLog<M>,
         bring: impl FnOnce(&[PathBuf]) -> Result<(), E>,
     ) -> Result<(), E> {
         let _locked = self.hold(shown)?;
@@ -250,7 +250,7 @@ impl<M: Machine> Log<M> {
         Ok(registry.end_move(&records, here, &shown.head).map_err(StoreError::from)?)
     }
 
-    fn moved_records(&self) -> Result<(&Registry, Vec<Known>), StoreError> {
+    fn moved_records(&self) -> Result<(&Registry, Vec<KnownBubble>), StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let changed = || StoreError::Changed { id: self.id.clone() };
         let registry = self.registry.as_ref().ok_or_else(changed)?;
@@ -258,7 +258,7 @@ impl<M: Machine> Log<M> {
     }
 
     /// Takes the lock on a foreign log that still is as it was shown.
-    fn hold(&self, shown: &Shown<M>) -> Result<Locked<M>, StoreError> {
+    fn hold(&self, shown: &ForeignLog<M>) -> Result<Locked<M>, StoreError> {
         let locked = self.hold_any()?;
         let why = self.standing_of(locked.handle())?.err();
         if locked.loaded().head != shown.head || why.as_ref() != Some(&shown.why) {
@@ -280,7 +280,7 @@ impl<M: Machine> Log<M> {
 }
 
 /// Returns the repositories in which a bubble with these records may have been.
-pub(super) fn places(records: &[Known]) -> Vec<PathBuf> {
+pub(super) fn places(records: &[KnownBubble]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for entry in records.iter().map(|known| &known.entry) {
         for place in std::iter::once(&entry.repo).chain(&entry.moving) {
@@ -295,10 +295,10 @@ pub(super) fn places(records: &[Known]) -> Vec<PathBuf> {
 /// Judges a log that is on record.
 fn judge<M: Machine>(
     key: Option<SealKey>,
-    known: Known,
+    known: KnownBubble,
     handle: &dyn Handle,
-) -> Result<Result<Owner, Foreign>, StorageError> {
-    let Known { entry, head: known } = known;
+) -> Result<Result<LogOwner, Foreign>, StorageError> {
+    let KnownBubble { entry, head: known } = known;
     let Some(key) = key.filter(|key| key.id() == entry.key) else {
         return Ok(Err(Foreign::KeyLost { key: entry.key.clone() }));
     };
@@ -314,7 +314,7 @@ fn judge<M: Machine>(
             return Ok(Err(Foreign::Replaced { known: known.seq }));
         }
         if len <= begins {
-            return Ok(Ok(Owner { entry, sealer }));
+            return Ok(Ok(LogOwner { entry, sealer }));
         }
     }
     let mut scan = TailScan::<M::Body>::new(&sealer, known.is_none());
@@ -327,7 +327,7 @@ fn judge<M: Machine>(
         (SealState::Own, _) => None,
         (seal, _) => Some(Foreign::Forged { seal }),
     };
-    Ok(why.map_or(Ok(Owner { entry, sealer }), Err))
+    Ok(why.map_or(Ok(LogOwner { entry, sealer }), Err))
 }
 
 /// Whether the line that ends at `known` is the one that was there, its newline left aside.
@@ -360,7 +360,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A foreign log as it is shown to the person who may adopt it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown<M = BubbleState> {
+pub struct ForeignLog<M = BubbleState> {
     /// The state that the log itself tells.
     pub state: M,
     /// Where it ends. The hash of its last line stands for all of it.

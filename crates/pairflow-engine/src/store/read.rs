@@ -8,7 +8,7 @@ use pairflow_core::log::seal::SealKey;
 use pairflow_core::log::{Envelope, Machine, Payload};
 use serde::{Deserialize, Serialize};
 
-use super::storage::{Handle, Stat, StorageError};
+use super::storage::{FileStat, Handle, StorageError};
 
 /// A state as its log tells it.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,12 +22,12 @@ pub struct Loaded<M = BubbleState> {
     /// Whether the last line lacks only its newline; the head counts it nevertheless.
     pub unterminated: bool,
     /// Where the state came from.
-    pub from: Source,
+    pub from: StateSource,
 }
 
 /// Where a state came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum StateSource {
     /// The cache alone: the log is as it was when the cache was made.
     Cache,
     /// The cache, and the lines that were added since.
@@ -67,7 +67,7 @@ const NEVER_EMPTY: u64 = 1;
 /// Reads the state of a log, from the cache as far as it can be trusted.
 pub(super) fn load<M: Machine>(
     log: &dyn Handle,
-    stat: &Stat,
+    stat: &FileStat,
     id: &BubbleId,
     cache: Option<Cache<M>>,
 ) -> Result<Loaded<M>, ReadError> {
@@ -75,12 +75,12 @@ pub(super) fn load<M: Machine>(
     let (head, mut state, from) = match cache {
         Some(cache) if cache.is_exact(stat) => {
             let Cache { state, head, .. } = cache;
-            return Ok(Loaded { state, head, torn: None, unterminated: false, from: Source::Cache });
+            return Ok(Loaded { state, head, torn: None, unterminated: false, from: StateSource::Cache });
         }
         Some(cache) if cache.is_of(stat) && stat.len > cache.head.offset && ends_at(log, &cache.head)? => {
-            (cache.head, cache.state, Source::Tail)
+            (cache.head, cache.state, StateSource::Tail)
         }
-        _ => (Head::default(), M::new(id.clone()), Source::Log),
+        _ => (Head::default(), M::new(id.clone()), StateSource::Log),
     };
     let scan = Scan::resume(id, head, acknowledged_to);
     let Scanned { head, end } = run(log, stat.len, scan, &mut |envelope| state.advance(&envelope))?;
@@ -89,7 +89,7 @@ pub(super) fn load<M: Machine>(
 }
 
 /// Returns how much of a log is known to have been acknowledged.
-pub(super) fn acknowledged_to<M>(cache: Option<&Cache<M>>, stat: &Stat) -> u64 {
+pub(super) fn acknowledged_to<M>(cache: Option<&Cache<M>>, stat: &FileStat) -> u64 {
     cache.filter(|cache| cache.is_of(stat)).map_or(NEVER_EMPTY, |cache| cache.head.offset.max(NEVER_EMPTY))
 }
 
@@ -177,7 +177,7 @@ pub(super) struct Cache<M> {
 }
 
 /// Whose cache is believed.
-pub(super) enum By {
+pub(super) enum TrustedWriter {
     /// Everybody's: no log has an owner here.
     Anyone,
     /// Only what was written with this key.
@@ -194,7 +194,7 @@ const WRITER: &str = env!("CARGO_PKG_VERSION");
 
 /// The part of `state.json` that is not for people.
 #[derive(Serialize, Deserialize)]
-struct Stored<U> {
+struct StoredState<U> {
     v: u32,
     by: String,
     seq: u64,
@@ -209,20 +209,21 @@ struct Stored<U> {
 
 #[derive(Deserialize)]
 struct StateFile<M> {
-    cache: Stored<M>,
+    cache: StoredState<M>,
 }
 
 /// Writes the content of `state.json`; `stat` is the log's, taken when it ended at `head`. Without a key it has no code.
 pub(super) fn encode<M: Machine>(
     state: &M,
     head: &Head,
-    stat: &Stat,
+    stat: &FileStat,
     key: Option<&SealKey>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let Head { seq, offset, hash, last_len } = *head;
-    let Stat { ino, mtime_ns, ctime_ns, .. } = *stat;
+    let FileStat { ino, mtime_ns, ctime_ns, .. } = *stat;
     let by = WRITER.to_owned();
-    let stored = Stored { v: M::CACHE_FORMAT, by, seq, offset, head: hash, last_len, ino, mtime_ns, ctime_ns, state };
+    let stored =
+        StoredState { v: M::CACHE_FORMAT, by, seq, offset, head: hash, last_len, ino, mtime_ns, ctime_ns, state };
     let mut bytes = serde_json::to_vec(&state.shown())?;
     bytes.pop();
     bytes.extend_from_slice(b",\"cache\":");
@@ -235,7 +236,7 @@ pub(super) fn encode<M: Machine>(
 }
 
 /// Reads `state.json`; nothing if it is not whole, not by this version, of another bubble, or without the key's code.
-pub(super) fn decode<M: Machine>(bytes: &[u8], id: &BubbleId, by: &By) -> Option<Cache<M>> {
+pub(super) fn decode<M: Machine>(bytes: &[u8], id: &BubbleId, by: &TrustedWriter) -> Option<Cache<M>> {
     let body = whole(bytes)?;
     if !by.wrote(body) {
         return None;
@@ -243,13 +244,13 @@ pub(super) fn decode<M: Machine>(bytes: &[u8], id: &BubbleId, by: &By) -> Option
     let StateFile::<M> { cache } = serde_json::from_slice(bytes).ok()?;
     let ours = cache.v == M::CACHE_FORMAT && cache.by == WRITER && cache.state.id() == id;
     let head = Head { seq: cache.seq, offset: cache.offset, hash: cache.head, last_len: cache.last_len };
-    let Stored { state, ino, mtime_ns, ctime_ns, .. } = cache;
+    let StoredState { state, ino, mtime_ns, ctime_ns, .. } = cache;
     ours.then_some(Cache { state, head, ino, mtime_ns, ctime_ns })
 }
 
 /// What is to be said of a `state.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CacheStand<M = BubbleState> {
+pub enum CacheCondition<M = BubbleState> {
     /// There is none; it is made again from the log.
     Absent,
     /// Another version of pairflow wrote it; it is made again from the log.
@@ -268,23 +269,25 @@ pub enum CacheStand<M = BubbleState> {
 }
 
 /// Says what is to be thought of the bytes of a `state.json`.
-pub(super) fn judge<M: Machine>(bytes: &[u8], id: &BubbleId, by: &By) -> CacheStand<M> {
+pub(super) fn judge<M: Machine>(bytes: &[u8], id: &BubbleId, by: &TrustedWriter) -> CacheCondition<M> {
     #[derive(Deserialize)]
-    struct Outline {
-        cache: Stored<serde::de::IgnoredAny>,
+    struct CacheOutline {
+        cache: StoredState<serde::de::IgnoredAny>,
     }
     let Some(body) = whole(bytes) else {
-        return CacheStand::Wrong("it is broken, or was edited: its checksum does not fit");
+        return CacheCondition::Wrong("it is broken, or was edited: its checksum does not fit");
     };
-    match serde_json::from_slice::<Outline>(bytes) {
-        Ok(Outline { cache }) if cache.v != M::CACHE_FORMAT || cache.by != WRITER => return CacheStand::OtherVersion,
-        Ok(_) if !by.wrote(body) => return CacheStand::NotYours,
+    match serde_json::from_slice::<CacheOutline>(bytes) {
+        Ok(CacheOutline { cache }) if cache.v != M::CACHE_FORMAT || cache.by != WRITER => {
+            return CacheCondition::OtherVersion;
+        }
+        Ok(_) if !by.wrote(body) => return CacheCondition::NotYours,
         Ok(_) => {}
-        Err(_) => return CacheStand::Wrong("it is no state of this log"),
+        Err(_) => return CacheCondition::Wrong("it is no state of this log"),
     }
     match decode(bytes, id, by) {
-        Some(Cache { state, head, .. }) => CacheStand::Says { seq: head.seq, state: Box::new(state) },
-        None => CacheStand::Wrong("it is the state of another bubble"),
+        Some(Cache { state, head, .. }) => CacheCondition::Says { seq: head.seq, state: Box::new(state) },
+        None => CacheCondition::Wrong("it is the state of another bubble"),
     }
 }
 
@@ -301,7 +304,7 @@ fn whole(bytes: &[u8]) -> Option<&[u8]> {
     (ending(body).as_bytes() == end).then_some(body)
 }
 
-impl By {
+impl TrustedWriter {
     /// Whether one who is believed wrote what stands before the checksum.
     fn wrote(&self, body: &[u8]) -> bool {
         let key = match self {
@@ -324,12 +327,12 @@ fn ending(body: &[u8]) -> String {
 
 impl<M> Cache<M> {
     /// Whether the cache was made for this very file.
-    pub(super) fn is_of(&self, log: &Stat) -> bool {
+    pub(super) fn is_of(&self, log: &FileStat) -> bool {
         self.ino == log.ino
     }
 
     /// Whether the file is untouched since the cache was made.
-    pub(super) fn is_exact(&self, log: &Stat) -> bool {
+    pub(super) fn is_exact(&self, log: &FileStat) -> bool {
         let then = (self.ino, self.head.offset, self.mtime_ns, self.ctime_ns);
         then == (log.ino, log.len, log.mtime_ns, log.ctime_ns)
     }

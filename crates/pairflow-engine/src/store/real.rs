@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use pairflow_core::time::BackOff;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
-use crate::regular::{self, Links};
+use super::storage::{FileKind, FileStat, Guard, Handle, LockMode, Storage, StorageError};
+use crate::regular::{self, Symlinks};
 
 /// The disk of the machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,13 +32,13 @@ impl Storage for RealDisk {
         handle(path, OpenOptions::new().read(true).append(true))
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         let found = optional(fs::symlink_metadata(path)).map_err(|e| StorageError::new("look at", path, e))?;
         Ok(found.map(|meta| stat(&meta)))
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
-        optional(regular::read_at(path, MOST_BYTES, Links::Refuse)).map_err(|e| StorageError::new("read", path, e))
+        optional(regular::read_at(path, MOST_BYTES, Symlinks::Refuse)).map_err(|e| StorageError::new("read", path, e))
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
@@ -174,7 +174,7 @@ impl RealFile {
 }
 
 impl Handle for RealFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         self.tried("look at", self.file.metadata().map(|meta| stat(&meta)))
     }
 
@@ -220,7 +220,7 @@ impl Handle for RealFile {
 /// Opens a regular file that is the owner's alone. A symbolic link in its place is never followed, a FIFO never waited
 /// for.
 fn plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    regular::open_with(path, options.mode(0o600), Links::Refuse)
+    regular::open_with(path, options.mode(0o600), Symlinks::Refuse)
 }
 
 fn optional<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
@@ -237,7 +237,7 @@ fn user() -> u32 {
     *USER.get_or_init(|| rustix::process::geteuid().as_raw())
 }
 
-fn stat(meta: &fs::Metadata) -> Stat {
+fn stat(meta: &fs::Metadata) -> FileStat {
     let kind = meta.file_type();
     let kind = match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
         (true, ..) => FileKind::File,
@@ -246,7 +246,7 @@ fn stat(meta: &fs::Metadata) -> Stat {
         _ => FileKind::Other,
     };
     let nanos = |secs: i64, nanos: i64| secs.saturating_mul(1_000_000_000).saturating_add(nanos);
-    Stat {
+    FileStat {
         kind,
         len: meta.len(),
         mtime_ns: nanos(meta.mtime(), meta.mtime_nsec()),

@@ -19,7 +19,7 @@ use pairflow_core::log::seal::{SealKey, Sealer};
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
-use super::storage::{self, FileKind, LockMode, Stat, Storage, StorageError};
+use super::storage::{self, FileKind, FileStat, LockMode, Storage, StorageError};
 
 /// How long the making of a key waits for another process that makes it.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ pub struct Registry {
     /// The directory of the records in it.
     records: &'static str,
     /// The key as it was last read, with what was known of its file: the same file is not read twice.
-    known: Arc<Mutex<Option<(Stat, SealKey)>>>,
+    known: Arc<Mutex<Option<(FileStat, SealKey)>>>,
 }
 
 /// One bubble of this user.
@@ -61,7 +61,7 @@ pub struct Registered {
 
 /// What is known of a bubble of this user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownBubble {
     /// Its record.
     pub entry: Registered,
     /// The newest known end of its log.
@@ -70,7 +70,7 @@ pub struct Known {
 
 /// What the writer of an own log needs: its record, and what seals it.
 #[derive(Debug, Clone)]
-pub(super) struct Owner {
+pub(super) struct LogOwner {
     pub(super) entry: Registered,
     pub(super) sealer: Sealer,
 }
@@ -128,20 +128,20 @@ impl Registry {
     /// Returns the record of a bubble, with the newest known end of its log.
     ///
     /// One that is damaged counts as none: the log is then foreign until it is adopted.
-    pub fn find(&self, repo: &Path, id: &BubbleId) -> Result<Option<Known>, StorageError> {
+    pub fn find(&self, repo: &Path, id: &BubbleId) -> Result<Option<KnownBubble>, StorageError> {
         self.known_at(&self.dir_of(repo), id, |entry| entry.repo == repo && entry.id == *id)
     }
 
     /// Returns every record of a bubble called `id` whose log begins with the line `first`, in whatever repository;
     /// also those that were set aside.
-    pub fn with_first(&self, id: &BubbleId, first: LineHash) -> Result<Vec<Known>, StorageError> {
+    pub fn with_first(&self, id: &BubbleId, first: LineHash) -> Result<Vec<KnownBubble>, StorageError> {
         let mut found = Vec::new();
         let fits = |entry: &Registered| entry.first == first && entry.id == *id;
         for dir in self.disk.list_dir(&self.dir())? {
             let dir = self.dir().join(dir);
             // A record that cannot be read counts as none.
             let aside = self.read(&dir.join(aside_name(id, first))).unwrap_or_default();
-            let aside = aside.and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
+            let aside = aside.and_then(|bytes| serde_json::from_slice::<KnownBubble>(&bytes).ok());
             found.extend(aside.filter(|known| fits(&known.entry)));
             found.extend(self.known_at(&dir, id, fits).unwrap_or_default());
         }
@@ -155,14 +155,14 @@ impl Registry {
         dir: &Path,
         id: &BubbleId,
         fits: impl Fn(&Registered) -> bool,
-    ) -> Result<Option<Known>, StorageError> {
+    ) -> Result<Option<KnownBubble>, StorageError> {
         let note = self.read(&dir.join(format!("{id}.head")))?.and_then(|bytes| read_note(&bytes));
         if let Some(known) = note.filter(|known| fits(&known.entry)) {
             return Ok(Some(known));
         }
         let bytes = self.read(&dir.join(format!("{id}.json")))?;
         let entry: Option<Registered> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Ok(entry.filter(fits).map(|entry| Known { entry, head: None }))
+        Ok(entry.filter(fits).map(|entry| KnownBubble { entry, head: None }))
     }
 
     /// Records a bubble; when this returns, the record survives a power loss.
@@ -187,13 +187,13 @@ impl Registry {
 
     /// Records that a bubble is about to be moved to the repository `here`: whatever becomes of this process, none of its
     /// `records` makes a log its owner's again, and the worktree is looked for at both places.
-    pub fn begin_move(&self, records: &[Known], here: &Path) -> Result<(), StorageError> {
-        for Known { entry, head } in records {
+    pub fn begin_move(&self, records: &[KnownBubble], here: &Path) -> Result<(), StorageError> {
+        for KnownBubble { entry, head } in records {
             let mut entry = entry.clone();
             entry.moving.retain(|place| place != here);
             entry.moving.push(here.to_owned());
             if !self.is_current(&entry)? {
-                self.set_aside(&Known { entry, head: *head })?;
+                self.set_aside(&KnownBubble { entry, head: *head })?;
                 continue;
             }
             self.register(&entry, head.as_ref())?;
@@ -202,11 +202,11 @@ impl Registry {
     }
 
     /// Records that a bubble is in the repository `here` now, that its log ends at `head`, and nothing else.
-    pub fn end_move(&self, records: &[Known], here: &Path, head: &Head) -> Result<(), StorageError> {
-        let Some(Known { entry, .. }) = records.first() else { return Ok(()) };
+    pub fn end_move(&self, records: &[KnownBubble], here: &Path, head: &Head) -> Result<(), StorageError> {
+        let Some(KnownBubble { entry, .. }) = records.first() else { return Ok(()) };
         let moved = Registered { repo: here.to_owned(), moving: Vec::new(), ..entry.clone() };
         self.register(&moved, Some(head))?;
-        for Known { entry, .. } in records {
+        for KnownBubble { entry, .. } in records {
             if entry.repo != here && self.is_current(entry)? {
                 self.forget(&entry.repo, &entry.id)?;
             }
@@ -220,7 +220,7 @@ impl Registry {
         Ok(self.find(&entry.repo, &entry.id)?.is_some_and(|current| current.entry.first == entry.first))
     }
 
-    fn set_aside(&self, known: &Known) -> Result<(), StorageError> {
+    fn set_aside(&self, known: &KnownBubble) -> Result<(), StorageError> {
         let json = serde_json::to_vec(known).expect("a record holds texts and numbers only");
         storage::put(&*self.disk, &self.aside(&known.entry), &json)
     }
@@ -243,9 +243,10 @@ impl Registry {
     /// Records a deleted bubble again, as it was known then. Says whether there was such a record.
     pub fn reinstate(&self, repo: &Path, id: &BubbleId, first: LineHash) -> Result<bool, StorageError> {
         let path = self.retired(repo, id, first);
-        let known = self.read(&path)?.and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
-        let fits = |known: &Known| known.entry.repo == repo && known.entry.id == *id && known.entry.first == first;
-        let Some(Known { entry, head }) = known.filter(fits) else { return Ok(false) };
+        let known = self.read(&path)?.and_then(|bytes| serde_json::from_slice::<KnownBubble>(&bytes).ok());
+        let fits =
+            |known: &KnownBubble| known.entry.repo == repo && known.entry.id == *id && known.entry.first == first;
+        let Some(KnownBubble { entry, head }) = known.filter(fits) else { return Ok(false) };
         self.register(&entry, head.as_ref())?;
         self.disk.remove(&path)?;
         Ok(true)
@@ -308,8 +309,8 @@ impl Registry {
     /// Writes the damaged record at `path` again, from the note beside it. Returns the bubble; nothing without a note.
     pub fn rebuild(&self, path: &Path) -> Result<Option<Registered>, StorageError> {
         let note = self.read(&path.with_extension("head"))?.and_then(|bytes| read_note(&bytes));
-        let of = |known: &Known| self.record(&known.entry.repo, &known.entry.id, "json") == path;
-        let Some(Known { entry, head }) = note.filter(of) else { return Ok(None) };
+        let of = |known: &KnownBubble| self.record(&known.entry.repo, &known.entry.id, "json") == path;
+        let Some(KnownBubble { entry, head }) = note.filter(of) else { return Ok(None) };
         self.register(&entry, head.as_ref())?;
         Ok(Some(entry))
     }
@@ -325,7 +326,7 @@ impl Registry {
     }
 
     /// The same, for a file that was looked at already.
-    fn read_as(&self, path: &Path, stat: Option<Stat>) -> Result<Option<Vec<u8>>, StorageError> {
+    fn read_as(&self, path: &Path, stat: Option<FileStat>) -> Result<Option<Vec<u8>>, StorageError> {
         match stat {
             None => Ok(None),
             Some(stat) if stat.kind == FileKind::File && stat.own && stat.len <= MOST_BYTES => self.disk.read(path),
@@ -389,14 +390,14 @@ fn aside_name(id: &BubbleId, first: LineHash) -> String {
 
 /// Writes a note with its checksum behind it: a torn one is recognised.
 fn write_note(entry: &Registered, head: &Head) -> Vec<u8> {
-    let note = Known { entry: entry.clone(), head: Some(*head) };
+    let note = KnownBubble { entry: entry.clone(), head: Some(*head) };
     let mut bytes = serde_json::to_vec(&note).expect("a record holds texts and numbers only");
     let sum = format!(" {:08x}\n", crc32c::crc32c(&bytes));
     bytes.extend_from_slice(sum.as_bytes());
     bytes
 }
 
-fn read_note(bytes: &[u8]) -> Option<Known> {
+fn read_note(bytes: &[u8]) -> Option<KnownBubble> {
     let (note, sum) = bytes.split_at_checked(bytes.len().checked_sub(10)?)?;
     let whole = sum == format!(" {:08x}\n", crc32c::crc32c(note)).as_bytes();
     if whole { serde_json::from_slice(note).ok() } else { None }
@@ -477,13 +478,13 @@ mod tests {
         registry.register(&two, None).unwrap();
         assert_eq!(registry.find(&repo, &one.id).unwrap().unwrap().entry, two);
         let aside = registry.with_first(&one.id, one.first).unwrap();
-        assert_eq!(aside, [Known { entry: one.clone(), head: Some(head) }]);
+        assert_eq!(aside, [KnownBubble { entry: one.clone(), head: Some(head) }]);
         registry.begin_move(&aside, &other).unwrap();
         let records = registry.with_first(&one.id, one.first).unwrap();
         assert_eq!(records[0].entry.moving, std::slice::from_ref(&other));
         registry.end_move(&records, &other, &head).unwrap();
         let moved = Registered { repo: other, ..one.clone() };
-        assert_eq!(registry.with_first(&one.id, one.first).unwrap(), [Known { entry: moved, head: Some(head) }]);
+        assert_eq!(registry.with_first(&one.id, one.first).unwrap(), [KnownBubble { entry: moved, head: Some(head) }]);
         assert_eq!(registry.find(&repo, &one.id).unwrap().unwrap().entry, two);
     }
 
@@ -493,7 +494,7 @@ mod tests {
         let registry = registry(dir.path());
         let (repo, id): (_, BubbleId) = (dir.path().join("repo"), "b1".parse().unwrap());
         let one = entry(repo.clone());
-        let known = |head| Some(Known { entry: one.clone(), head });
+        let known = |head| Some(KnownBubble { entry: one.clone(), head });
         registry.register(&one, None).unwrap();
         assert_eq!(registry.find(&repo, &id).unwrap(), known(None));
         let head = Head { seq: 1, offset: 2, hash: one.first, last_len: 2 };

@@ -10,7 +10,7 @@ use pairflow_core::log::scan::{Damaged, Head, Scan};
 use super::error::StoreError;
 use super::log::Log;
 use super::read::{self, Cache, Loaded, ReadError};
-use super::storage::{self, Handle, LockMode, Stat};
+use super::storage::{self, FileStat, Handle, LockMode};
 
 /// What a repair of a damaged log did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,9 +82,9 @@ impl<M: Machine> Log<M> {
     fn sound_part(
         &self,
         handle: &dyn Handle,
-        stat: &Stat,
+        stat: &FileStat,
         cache: Option<&Cache<M>>,
-    ) -> Result<Option<Sound<M>>, StoreError> {
+    ) -> Result<Option<SoundPrefix<M>>, StoreError> {
         let len = stat.len;
         let full = Scan::<M::Body>::new(&self.id, read::acknowledged_to(cache, stat));
         let damage = match read::run(handle, len, full, &mut |_| {}) {
@@ -103,7 +103,7 @@ impl<M: Machine> Log<M> {
         let lines = read::copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
         let known = cache.filter(|cache| cache.is_of(stat)).map_or(0, |cache| cache.head.seq);
         let lost = u64::try_from(lines).unwrap_or(u64::MAX).max(known).saturating_sub(head.seq);
-        Ok(Some(Sound { damage, head, lost, state: (head.seq > 0).then(|| Box::new(state)) }))
+        Ok(Some(SoundPrefix { damage, head, lost, state: (head.seq > 0).then(|| Box::new(state)) }))
     }
 
     /// Copies the log aside, drops the cache that vouches for what is given up, and replaces the log by its good part.
@@ -123,14 +123,14 @@ impl<M: Machine> Log<M> {
 }
 
 /// What stands before the first damage of a log.
-struct Sound<M> {
+struct SoundPrefix<M> {
     damage: Damaged,
     head: Head,
     lost: u64,
     state: Option<Box<M>>,
 }
 
-impl<M> Sound<M> {
+impl<M> SoundPrefix<M> {
     fn salvage(self) -> Salvage<M> {
         let Self { damage, head, lost, state } = self;
         Salvage { envelopes: head.seq, bytes: head.offset, lost, state, damage: Some(damage), moved: None }

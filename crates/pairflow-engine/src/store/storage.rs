@@ -20,7 +20,7 @@ pub trait Storage: Send + Sync {
     fn open_append(&self, path: &Path) -> Result<Option<Box<dyn Handle>>, StorageError>;
 
     /// Returns what is known of a name, itself and not what it points to; nothing if there is none.
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError>;
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError>;
 
     /// Returns the whole content of a file; nothing if there is none.
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError>;
@@ -64,7 +64,7 @@ pub trait Storage: Send + Sync {
 /// An open file.
 pub trait Handle: Send + Sync {
     /// Returns what is known of the file.
-    fn stat(&self) -> Result<Stat, StorageError>;
+    fn stat(&self) -> Result<FileStat, StorageError>;
 
     /// Fills `buffer` from `offset` on, and returns how many bytes there were.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, StorageError>;
@@ -81,7 +81,7 @@ pub trait Handle: Send + Sync {
 
 /// What is known of a file without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stat {
+pub struct FileStat {
     /// What it is.
     pub kind: FileKind,
     /// How many bytes it has.

@@ -9,8 +9,8 @@ use pairflow_core::view::inbox::inbox;
 use super::{FileState, Hands};
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
-    GitError, Repo, Wanted, Workspace, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched,
-    would_update,
+    BubbleWorkspace, GitError, Repo, UpdateRequest, bring_to, commit_hooks, insist_on_recent, is_ancestor,
+    is_untouched, would_update,
 };
 use crate::perform::{commit_now, is_same_patch, set_up};
 use crate::process::Cancel;
@@ -195,7 +195,7 @@ impl Bubble {
     pub fn keeps_patch(&self, state: &BubbleState) -> Result<bool, EngineError> {
         let workspace = self.workspace(state)?;
         let base_branch = &state.rules.base_branch;
-        let wanted = Wanted { base_branch, resolved: None, number: state.evidence.snapshots + 1 };
+        let wanted = UpdateRequest { base_branch, resolved: None, number: state.evidence.snapshots + 1 };
         match would_update(&workspace, &wanted)? {
             Some(updated) => Ok(is_same_patch(&workspace, state, &updated)?),
             None => Ok(false),
@@ -225,7 +225,7 @@ impl Bubble {
     }
 
     /// Lets git know a worktree again whose record in the repository was removed. Says whether that was necessary.
-    pub(super) fn reconnect(&self, workspace: &Workspace, state: &BubbleState) -> Result<bool, EngineError> {
+    pub(super) fn reconnect(&self, workspace: &BubbleWorkspace, state: &BubbleState) -> Result<bool, EngineError> {
         match workspace.connected() {
             Err(GitError::Unlinked { .. }) => {
                 relink(workspace, &state.rules.bubble_branch)?;

@@ -9,9 +9,11 @@ use pairflow_core::time::Timestamp;
 use super::checkout::checkout_path;
 use super::error::WorkspaceError;
 use super::place::lock_worktrees;
-use super::prepare::Mark;
+use super::prepare::WorkspaceJournal;
 use super::prepare::{remove_dir, remove_worktree};
-use crate::git::{Call, Git, NEWEST, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve, tree_of};
+use crate::git::{
+    BubbleWorkspace, Git, GitCall, NEWEST, Repo, checked_out_at, observe, own_commit, relay, resolve, tree_of,
+};
 use crate::regular;
 
 /// What is to be taken away.
@@ -22,7 +24,7 @@ pub struct DeleteRequest<'a> {
     /// Which bubble.
     pub id: &'a BubbleId,
     /// Its workspace, if it ever had one; without one its branch is not touched.
-    pub workspace: Option<&'a Workspace>,
+    pub workspace: Option<&'a BubbleWorkspace>,
     /// Its branch.
     pub branch: &'a str,
     /// The time for the name of the archive.
@@ -74,10 +76,10 @@ fn remove_bubble(bubbles: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
 }
 
 /// Removes the files of a workspace, and git's memory of them. Branch and transcript stay.
-pub fn remove(repo: &Repo, workspace: &Workspace) -> Result<(), WorkspaceError> {
+pub fn remove(repo: &Repo, workspace: &BubbleWorkspace) -> Result<(), WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
     remove_files(repo, workspace)?;
-    Mark::erase(repo, &workspace.id)
+    WorkspaceJournal::erase(repo, &workspace.id)
 }
 
 /// Puts the branch tip on a ref of its own, with the files as they are on top of it.
@@ -90,12 +92,12 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
     let Some(mut tip) = resolve(own, &branch)? else { return Ok(None) };
     if present {
         let tree = observe(workspace)?;
-        let committed = own.run(Call::new(["rev-parse", "--verify", &format!("{tip}^{{tree}}")]))?.tree()?;
+        let committed = own.run(GitCall::new(["rev-parse", "--verify", &format!("{tip}^{{tree}}")]))?.tree()?;
         if tree != committed {
             tip = own_commit(own, &tree, &tip, format!("pairflow: uncommitted files of {}\n", request.id))?;
         }
     }
-    own.run(Call::new(["update-ref", &name, &tip.0]).durable())?;
+    own.run(GitCall::new(["update-ref", &name, &tip.0]).durable())?;
     if present && workspace.is_clone() {
         relay(workspace, &name, &name, &tip.0)?;
     }
@@ -105,7 +107,7 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
 /// Moves the bubble's private refs to the archive and removes its branch, in one step.
 fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Result<(), WorkspaceError> {
     let own = format!("refs/pairflow/{}/", request.id);
-    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
+    let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let refs = listed.lines().filter_map(|line| line.split_once(' '));
     let mut moves = "start\n".to_owned();
@@ -123,7 +125,7 @@ fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Resul
         moves += &format!("update {}.branch {tip}\ndelete {branch} {tip}\n", archive_ref(request));
     }
     moves += "prepare\ncommit\n";
-    git.run(Call::new(["update-ref", "--stdin"]).input(moves).durable())?;
+    git.run(GitCall::new(["update-ref", "--stdin"]).input(moves).durable())?;
     Ok(())
 }
 
@@ -176,7 +178,7 @@ pub fn put_refs_back(
         }
     }
     moves += "prepare\ncommit\n";
-    git.run(Call::new(["update-ref", "--stdin"]).input(moves).durable())?;
+    git.run(GitCall::new(["update-ref", "--stdin"]).input(moves).durable())?;
     Ok(Some(tree_of(&git, &kept.tip)?))
 }
 
@@ -197,7 +199,7 @@ pub fn clear_archive(repo: &Repo, id: &BubbleId, archive: &Path) -> Result<(), W
         let names = std::iter::once(kept.name.clone())
             .chain(kept.parts.iter().map(|(name, _)| format!("{}.{name}", kept.name)));
         let moves = names.fold("start\n".to_owned(), |moves, name| moves + &format!("delete {name}\n"));
-        git.run(Call::new(["update-ref", "--stdin"]).input(moves + "prepare\ncommit\n").durable())?;
+        git.run(GitCall::new(["update-ref", "--stdin"]).input(moves + "prepare\ncommit\n").durable())?;
     }
     remove_dir(archive)
 }
@@ -212,7 +214,7 @@ struct KeptRefs {
 /// Finds the refs of an archive: their name has the second in which it was made, and so has that of the directory.
 fn kept_refs(git: &Git, id: &BubbleId, archive: &Path) -> Result<Option<KeptRefs>, WorkspaceError> {
     let own = format!("refs/pairflow/archive/{id}/");
-    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
+    let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let refs: Vec<_> = listed.lines().filter_map(|line| line.strip_prefix(&own)?.split_once(' ')).collect();
     let dir = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -267,7 +269,7 @@ fn sync(path: &Path) -> Result<(), WorkspaceError> {
     regular::open_dir(path).and_then(|dir| dir.sync_all()).map_err(|source| WorkspaceError::io("sync", path, source))
 }
 
-fn remove_files(repo: &Repo, workspace: &Workspace) -> Result<(), WorkspaceError> {
+fn remove_files(repo: &Repo, workspace: &BubbleWorkspace) -> Result<(), WorkspaceError> {
     if !workspace.is_clone() {
         return remove_worktree(repo, &workspace.path);
     }

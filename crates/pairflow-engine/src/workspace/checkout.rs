@@ -14,7 +14,9 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use super::error::WorkspaceError;
 use super::place::{lock_worktrees, worktrees_dir};
 use super::prepare::{admin_dir, copy_included, remove_worktree};
-use crate::git::{Call, GitError, Repo, Workspace, bring_to, changes, force_to, forget_index, observe, unique};
+use crate::git::{
+    BubbleWorkspace, GitCall, GitError, Repo, bring_to, changes, force_to, forget_index, observe, unique,
+};
 use crate::regular;
 use crate::store::LogFiles;
 
@@ -61,7 +63,7 @@ const MANIFESTS: [&str; 31] = [
 /// A checkout. A fresh one is removed when this is dropped.
 #[derive(Debug)]
 pub struct Checkout {
-    workspace: Workspace,
+    workspace: BubbleWorkspace,
     commit: CommitId,
     tree: TreeId,
     rewritten: bool,
@@ -80,7 +82,7 @@ pub struct SetUpFor {
 impl Checkout {
     /// Brings the bubble's own checkout to `commit`, or makes it. `like` is the bubble's worktree, whose rules for
     /// ignored files hold here, too.
-    pub fn warm(repo: &Repo, like: &Workspace, commit: &CommitId) -> Result<Self, WorkspaceError> {
+    pub fn warm(repo: &Repo, like: &BubbleWorkspace, commit: &CommitId) -> Result<Self, WorkspaceError> {
         let path = checkout_path(&repo.root, &like.id);
         if let Some(git_dir) = admin_dir(repo, &path) {
             let workspace = placed(repo, like, path.clone(), git_dir);
@@ -98,7 +100,7 @@ impl Checkout {
     }
 
     /// Checks `commit` out in a place of its own.
-    pub fn fresh(repo: &Repo, like: &Workspace, commit: &CommitId) -> Result<Self, WorkspaceError> {
+    pub fn fresh(repo: &Repo, like: &BubbleWorkspace, commit: &CommitId) -> Result<Self, WorkspaceError> {
         let scratch = Scratch::new(repo, commit)?;
         let place = scratch.workspace(&like.id)?;
         let mut workspace = placed(repo, like, place.path, place.git_dir);
@@ -133,7 +135,7 @@ impl Checkout {
     }
 
     /// Returns it as the git questions need it.
-    pub fn workspace(&self) -> &Workspace {
+    pub fn workspace(&self) -> &BubbleWorkspace {
         &self.workspace
     }
 
@@ -154,14 +156,14 @@ impl Checkout {
         let restore =
             ["restore", "--worktree", "--source", &self.commit.0, "--pathspec-from-file=-", "--pathspec-file-nul"];
         git.run(
-            Call::new(restore).input(paths).index(&self.workspace.index()).env("GIT_LITERAL_PATHSPECS", "1").whole(),
+            GitCall::new(restore).input(paths).index(&self.workspace.index()).env("GIT_LITERAL_PATHSPECS", "1").whole(),
         )?;
         observe(&self.workspace)
     }
 
     /// Returns what a run of `setup` now would be for: the command, and every file that says what is to be installed.
     pub fn needs(&self, setup: &str) -> Result<SetUpFor, GitError> {
-        let listed = self.workspace.git().run(Call::new(["ls-tree", "-r", "-z", &self.commit.0]))?;
+        let listed = self.workspace.git().run(GitCall::new(["ls-tree", "-r", "-z", &self.commit.0]))?;
         let mut text = format!("{setup}\0").into_bytes();
         for entry in listed.parts().filter(|entry| is_manifest(entry)) {
             text.extend_from_slice(entry);
@@ -211,8 +213,8 @@ pub fn remove_checkout(root: &Path, id: &BubbleId) -> Result<(), WorkspaceError>
 }
 
 /// The workspace at `path`, where the rules of the bubble's own hold.
-fn placed(repo: &Repo, like: &Workspace, path: PathBuf, git_dir: PathBuf) -> Workspace {
-    Workspace { path, git_dir, common_dir: repo.common_dir.clone(), ..like.clone() }
+fn placed(repo: &Repo, like: &BubbleWorkspace, path: PathBuf, git_dir: PathBuf) -> BubbleWorkspace {
+    BubbleWorkspace { path, git_dir, common_dir: repo.common_dir.clone(), ..like.clone() }
 }
 
 /// Returns where the checkout of a bubble is, if it has one.
@@ -224,7 +226,7 @@ pub(super) fn checkout_path(root: &Path, id: &BubbleId) -> PathBuf {
 fn make(repo: &Repo, path: &Path, commit: &CommitId) -> Result<PathBuf, WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
     remove_worktree(repo, path)?;
-    let call = Call::new(["worktree", "add", "--quiet", "--detach"]).arg(path).arg(&commit.0);
+    let call = GitCall::new(["worktree", "add", "--quiet", "--detach"]).arg(path).arg(&commit.0);
     repo.git().run(call.whole().within(CHECKOUT)).inspect_err(|_| {
         // What stays behind is removed by the next attempt.
         let _ = remove_worktree(repo, path);
@@ -261,7 +263,7 @@ impl Scratch {
         let lock = lock_worktrees(repo)?;
         sweep(repo, &dir);
         let path = dir.join(format!("{SCRATCH_PREFIX}{}-{}", std::process::id(), unique()));
-        let call = Call::new(["worktree", "add", "--quiet", "--detach"]).arg(&path).arg(&commit.0);
+        let call = GitCall::new(["worktree", "add", "--quiet", "--detach"]).arg(&path).arg(&commit.0);
         let added = repo.git().run(call.whole().within(Duration::from_secs(600)));
         if let Err(error) = added {
             remove_worktree(repo, &path)?;
@@ -280,9 +282,9 @@ impl Scratch {
     }
 
     /// Returns it as the git questions need it, for the bubble `id`.
-    pub fn workspace(&self, id: &BubbleId) -> Result<Workspace, WorkspaceError> {
+    pub fn workspace(&self, id: &BubbleId) -> Result<BubbleWorkspace, WorkspaceError> {
         let gone = || GitError::WorktreeGone { path: self.path.clone() };
-        Ok(Workspace {
+        Ok(BubbleWorkspace {
             id: id.clone(),
             root: self.repo.root.clone(),
             path: self.path.clone(),

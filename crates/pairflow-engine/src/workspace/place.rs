@@ -50,7 +50,7 @@ pub(super) fn lock(path: &Path) -> Result<Guard, (PathBuf, io::Error)> {
 
 /// Where a command was called from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The repository; for a directory inside a bubble's worktree, the one that the bubble belongs to.
     pub repo: Repo,
     /// The bubble whose worktree it is.
@@ -58,13 +58,13 @@ pub struct Place {
 }
 
 /// Finds out where `path` is.
-pub fn locate(path: &Path) -> Result<Place, GitError> {
+pub fn locate(path: &Path) -> Result<Location, GitError> {
     let repo = Repo::locate(path)?;
     let (outer, bubble) = bubble_of(path);
     match outer {
         // A clone is a repository of its own; the bubble it belongs to lies beside it.
-        Some(root) if bubble.is_some() && root != repo.root => Ok(Place { repo: Repo::locate(&root)?, bubble }),
-        _ => Ok(Place { repo, bubble }),
+        Some(root) if bubble.is_some() && root != repo.root => Ok(Location { repo: Repo::locate(&root)?, bubble }),
+        _ => Ok(Location { repo, bubble }),
     }
 }
 
@@ -90,7 +90,7 @@ pub const DEFAULT_COUNT: u16 = 10;
 
 /// A block of ports that belongs to one bubble.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lease {
+pub struct PortLease {
     /// The first port.
     pub first: u16,
     /// How many there are.
@@ -121,7 +121,7 @@ pub enum PortsError {
 }
 
 /// Leases `count` ports to `owner`, or returns the ones that it has. Each was free a moment ago.
-pub fn lease(state_dir: &Path, owner: &Path, count: u16) -> Result<Lease, PortsError> {
+pub fn lease(state_dir: &Path, owner: &Path, count: u16) -> Result<PortLease, PortsError> {
     let _lock = lock_file(state_dir)?;
     let mut leases = read(state_dir)?;
     leases.retain(|lease| lease.owner.is_dir());
@@ -130,7 +130,7 @@ pub fn lease(state_dir: &Path, owner: &Path, count: u16) -> Result<Lease, PortsE
     }
     leases.retain(|lease| lease.owner != owner);
     let first = free_block(&leases, count).ok_or(PortsError::NoneFree { count })?;
-    let lease = Lease { first, count, owner: owner.to_owned() };
+    let lease = PortLease { first, count, owner: owner.to_owned() };
     leases.push(lease.clone());
     write(state_dir, &leases)?;
     Ok(lease)
@@ -145,9 +145,9 @@ pub fn release(state_dir: &Path, owner: &Path) -> Result<(), PortsError> {
     if leases.len() == before { Ok(()) } else { write(state_dir, &leases) }
 }
 
-fn free_block(leases: &[Lease], count: u16) -> Option<u16> {
+fn free_block(leases: &[PortLease], count: u16) -> Option<u16> {
     let step = usize::from(count.max(1));
-    let apart = |first: u16, lease: &Lease| {
+    let apart = |first: u16, lease: &PortLease| {
         u32::from(first) + u32::from(count) <= u32::from(lease.first)
             || u32::from(lease.first) + u32::from(lease.count) <= u32::from(first)
     };
@@ -165,7 +165,7 @@ fn lock_file(state_dir: &Path) -> Result<crate::store::storage::Guard, PortsErro
 }
 
 /// Reads the leases. A damaged file is taken as empty: ports in use are found out by binding them.
-fn read(state_dir: &Path) -> Result<Vec<Lease>, PortsError> {
+fn read(state_dir: &Path) -> Result<Vec<PortLease>, PortsError> {
     let path = state_dir.join("ports.json");
     match crate::regular::read(&path) {
         Ok(text) => Ok(serde_json::from_slice(&text).unwrap_or_default()),
@@ -174,7 +174,7 @@ fn read(state_dir: &Path) -> Result<Vec<Lease>, PortsError> {
     }
 }
 
-fn write(state_dir: &Path, leases: &[Lease]) -> Result<(), PortsError> {
+fn write(state_dir: &Path, leases: &[PortLease]) -> Result<(), PortsError> {
     let path = state_dir.join("ports.json");
     let text = serde_json::to_vec_pretty(leases).expect("a lease holds nothing but text and numbers");
     replace(&path, &text).map_err(|source| PortsError::Io { what: "write", path, source })

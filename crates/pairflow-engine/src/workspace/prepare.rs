@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::place::{default_path, lock_worktrees};
 use crate::git::{
-    Call, Git, Head, Repo, Workspace, attributes_hash, bring_to, exclude_own_files, exclude_patterns, head, linked,
-    merge_marked, own_commit, replace, resolve,
+    BubbleWorkspace, Git, GitCall, GitHead, Repo, attributes_hash, bring_to, exclude_own_files, exclude_patterns, head,
+    linked, merge_marked, own_commit, replace, resolve,
 };
 
 const CHECKOUT: Duration = Duration::from_secs(900);
@@ -25,7 +25,7 @@ const NO_PUSH: &str = "no-push://pairflow-never-pushes";
 
 /// What workspace is wanted.
 #[derive(Debug, Clone)]
-pub struct Request<'a> {
+pub struct WorkspaceRequest<'a> {
     /// The repository.
     pub repo: &'a Repo,
     /// Whose workspace it is.
@@ -42,7 +42,7 @@ pub struct Request<'a> {
 
 /// A workspace that is ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedWorkspace {
     /// The root of the files.
     pub path: PathBuf,
     /// Its git directory.
@@ -59,17 +59,17 @@ pub struct Prepared {
     pub ground: Ground,
 }
 
-impl Request<'_> {
+impl WorkspaceRequest<'_> {
     /// Returns where the files of the bubble are to be.
     pub fn path(&self) -> PathBuf {
         default_path(self.repo, self.id)
     }
 }
 
-impl Prepared {
+impl PreparedWorkspace {
     /// Returns it as the git questions need it.
-    pub fn workspace(&self, repo: &Repo, id: &BubbleId) -> Workspace {
-        Workspace {
+    pub fn workspace(&self, repo: &Repo, id: &BubbleId) -> BubbleWorkspace {
+        BubbleWorkspace {
             id: id.clone(),
             root: repo.root.clone(),
             path: self.path.clone(),
@@ -84,12 +84,12 @@ impl Prepared {
 }
 
 /// Makes the workspace, or finds the one that an interrupted call made.
-pub fn prepare(request: &Request<'_>) -> Result<Prepared, WorkspaceError> {
+pub fn prepare(request: &WorkspaceRequest<'_>) -> Result<PreparedWorkspace, WorkspaceError> {
     let repo = request.repo;
     repo.exclude()?;
     let _lock = lock_worktrees(repo)?;
     let path = request.path();
-    if let Some(mark) = Mark::read(repo, request.id).filter(|mark| is_about(mark, request, &path)) {
+    if let Some(mark) = WorkspaceJournal::read(repo, request.id).filter(|mark| is_about(mark, request, &path)) {
         if mark.ready
             && let Some(git_dir) = healthy(&mark, repo)
         {
@@ -99,7 +99,7 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, WorkspaceError> {
     }
     let base = repo.resolve_branch(request.base_branch)?;
     refuse_foreign(request, &path)?;
-    let mark = Mark {
+    let mark = WorkspaceJournal {
         path,
         branch: request.bubble_branch.to_owned(),
         mode: request.mode,
@@ -112,7 +112,7 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, WorkspaceError> {
     make(request, &mark).inspect_err(|_| {
         // A note that stays, because clearing failed as well, lets the next call clear.
         if clear_leftovers(repo, &mark).is_ok() {
-            let _ = Mark::erase(repo, request.id);
+            let _ = WorkspaceJournal::erase(repo, request.id);
         }
     })
 }
@@ -120,17 +120,17 @@ pub fn prepare(request: &Request<'_>) -> Result<Prepared, WorkspaceError> {
 /// Takes away a workspace in which no work was done yet, so that the next start begins anew.
 pub fn discard(repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
-    let ours = |mark: &Mark| mark.path == default_path(repo, id);
-    let Some(mark) = Mark::read(repo, id).filter(ours) else { return Ok(()) };
-    clear_leftovers(repo, &Mark { ready: false, ..mark })?;
-    Mark::erase(repo, id)
+    let ours = |mark: &WorkspaceJournal| mark.path == default_path(repo, id);
+    let Some(mark) = WorkspaceJournal::read(repo, id).filter(ours) else { return Ok(()) };
+    clear_leftovers(repo, &WorkspaceJournal { ready: false, ..mark })?;
+    WorkspaceJournal::erase(repo, id)
 }
 
-fn is_about(mark: &Mark, request: &Request<'_>, path: &Path) -> bool {
+fn is_about(mark: &WorkspaceJournal, request: &WorkspaceRequest<'_>, path: &Path) -> bool {
     mark.path == path && mark.branch == request.bubble_branch && mark.mode == request.mode
 }
 
-fn make(request: &Request<'_>, mark: &Mark) -> Result<Prepared, WorkspaceError> {
+fn make(request: &WorkspaceRequest<'_>, mark: &WorkspaceJournal) -> Result<PreparedWorkspace, WorkspaceError> {
     let (repo, id) = (request.repo, request.id);
     let git_dir = match mark.mode {
         WorkMode::Worktree => add_worktree(repo, mark)?,
@@ -143,7 +143,7 @@ fn make(request: &Request<'_>, mark: &Mark) -> Result<Prepared, WorkspaceError> 
         attributes: Some(attributes_hash(common_dir)),
         ..Ground::default()
     };
-    let mut mark = Mark { ready: true, included, ground, ..mark.clone() };
+    let mut mark = WorkspaceJournal { ready: true, included, ground, ..mark.clone() };
     if let Some(earlier) = request.continues {
         let made = finish(repo, &mark, git_dir.clone())?.workspace(repo, id);
         (mark.ground.tree, mark.ground.conflicts) = go_on(&made, earlier)?;
@@ -153,22 +153,22 @@ fn make(request: &Request<'_>, mark: &Mark) -> Result<Prepared, WorkspaceError> 
 }
 
 /// Puts earlier work, merged with the base, into the files. Where both changed the same lines there are markers.
-fn go_on(workspace: &Workspace, earlier: &CommitId) -> Result<(Option<TreeId>, Vec<String>), WorkspaceError> {
+fn go_on(workspace: &BubbleWorkspace, earlier: &CommitId) -> Result<(Option<TreeId>, Vec<String>), WorkspaceError> {
     let repo = workspace.repo()?.git();
     let (tree, conflicts) = merge_marked(&repo, earlier, &workspace.base, None)?;
     if workspace.is_clone() {
         let kept = own_commit(&repo, &tree, &workspace.base, format!("pairflow: start of {}\n", workspace.id))?;
         let name = workspace.private_ref("start");
-        repo.run(Call::new(["update-ref", &name, &kept.0]).durable())?;
+        repo.run(GitCall::new(["update-ref", &name, &kept.0]).durable())?;
         let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--upload-pack=git-upload-pack", "--"];
-        workspace.git().run(Call::new(fetch).arg(&workspace.root).arg(format!("+{name}:{name}")))?;
+        workspace.git().run(GitCall::new(fetch).arg(&workspace.root).arg(format!("+{name}:{name}")))?;
     }
     bring_to(workspace, &tree)?;
     Ok((Some(tree), conflicts))
 }
 
-fn finish(repo: &Repo, mark: &Mark, git_dir: PathBuf) -> Result<Prepared, WorkspaceError> {
-    let tree = Call::new(["rev-parse", "--verify", &format!("{}^{{tree}}", mark.base)]);
+fn finish(repo: &Repo, mark: &WorkspaceJournal, git_dir: PathBuf) -> Result<PreparedWorkspace, WorkspaceError> {
+    let tree = GitCall::new(["rev-parse", "--verify", &format!("{}^{{tree}}", mark.base)]);
     let base_tree = repo.git().run(tree)?.tree()?;
     let common_dir = match mark.mode {
         WorkMode::Worktree => repo.common_dir.clone(),
@@ -176,31 +176,31 @@ fn finish(repo: &Repo, mark: &Mark, git_dir: PathBuf) -> Result<Prepared, Worksp
     };
     let mark = mark.clone();
     let (path, base, included, ground) = (mark.path, mark.base, mark.included, mark.ground);
-    Ok(Prepared { path, git_dir, common_dir, base, base_tree, included, ground })
+    Ok(PreparedWorkspace { path, git_dir, common_dir, base, base_tree, included, ground })
 }
 
 /// Adds the worktree on a new branch, and returns its git directory.
-pub(super) fn add_worktree(repo: &Repo, mark: &Mark) -> Result<PathBuf, WorkspaceError> {
+pub(super) fn add_worktree(repo: &Repo, mark: &WorkspaceJournal) -> Result<PathBuf, WorkspaceError> {
     make_parent(&mark.path)?;
     // Without --no-track parallel calls fight for the lock of the configuration. -f -f allows a path of which git
     // still remembers a worktree that was removed by hand; the path itself is known to be free.
-    let call = Call::new(["worktree", "add", "--quiet", "-f", "-f", "--no-track", "-b", &mark.branch]);
+    let call = GitCall::new(["worktree", "add", "--quiet", "-f", "-f", "--no-track", "-b", &mark.branch]);
     repo.git().run(call.arg(&mark.path).arg(&mark.base.0).whole().within(CHECKOUT))?;
     admin_dir(repo, &mark.path).ok_or_else(|| not_ours(&mark.path))
 }
 
 /// Makes a clone on a new branch that cannot push, and returns its git directory.
-pub(super) fn add_clone(repo: &Repo, mark: &Mark) -> Result<PathBuf, WorkspaceError> {
+pub(super) fn add_clone(repo: &Repo, mark: &WorkspaceJournal) -> Result<PathBuf, WorkspaceError> {
     make_parent(&mark.path)?;
     let clone = ["clone", "--quiet", "--no-local", "--no-hardlinks", "--no-checkout", "--template=", "--origin=origin"];
-    let call = Call::new(clone).arg("--upload-pack=git-upload-pack").arg("--").arg(&repo.root).arg(&mark.path);
+    let call = GitCall::new(clone).arg("--upload-pack=git-upload-pack").arg("--").arg(&repo.root).arg(&mark.path);
     Git::nowhere().run(call.within(CHECKOUT))?;
     let git_dir =
         mark.path.join(".git").canonicalize().map_err(|source| WorkspaceError::io("open", &mark.path, source))?;
     let git = Git::at(&git_dir, &git_dir, &mark.path);
-    git.run(Call::new(["config", "remote.origin.pushurl", NO_PUSH]))?;
+    git.run(GitCall::new(["config", "remote.origin.pushurl", NO_PUSH]))?;
     exclude_own_files(&git_dir)?;
-    let checkout = Call::new(["checkout", "--quiet", "--no-track", "-B", &mark.branch, &mark.base.0]);
+    let checkout = GitCall::new(["checkout", "--quiet", "--no-track", "-B", &mark.branch, &mark.base.0]);
     git.run(checkout.whole().within(CHECKOUT))?;
     Ok(git_dir)
 }
@@ -210,10 +210,10 @@ fn make_parent(path: &Path) -> Result<(), WorkspaceError> {
     std::fs::create_dir_all(parent).map_err(|source| WorkspaceError::io("create", parent, source))
 }
 
-fn refuse_foreign(request: &Request<'_>, path: &Path) -> Result<(), WorkspaceError> {
+fn refuse_foreign(request: &WorkspaceRequest<'_>, path: &Path) -> Result<(), WorkspaceError> {
     let git = request.repo.git();
     let branch = request.bubble_branch;
-    let name = Call::new(["check-ref-format", "--branch", branch]).accept(&[0, 1, 128]);
+    let name = GitCall::new(["check-ref-format", "--branch", branch]).accept(&[0, 1, 128]);
     if git.run(name)?.code != 0 {
         return Err(WorkspaceError::BadBranchName { branch: branch.to_owned() });
     }
@@ -230,12 +230,12 @@ fn refuse_foreign(request: &Request<'_>, path: &Path) -> Result<(), WorkspaceErr
 }
 
 /// Returns the git directory of a finished workspace, if it is still whole.
-fn healthy(mark: &Mark, repo: &Repo) -> Option<PathBuf> {
+fn healthy(mark: &WorkspaceJournal, repo: &Repo) -> Option<PathBuf> {
     let git_dir = match mark.mode {
         WorkMode::Worktree => admin_dir(repo, &mark.path)?,
         WorkMode::Clone => mark.path.join(".git").canonicalize().ok()?,
     };
-    (head(&git_dir) == Head::Branch(mark.branch.clone())).then_some(git_dir)
+    (head(&git_dir) == GitHead::Branch(mark.branch.clone())).then_some(git_dir)
 }
 
 /// Returns the git directory of the worktree at `path`, if it is one of this repository.
@@ -245,7 +245,7 @@ pub(super) fn admin_dir(repo: &Repo, path: &Path) -> Option<PathBuf> {
 
 /// Removes what an interrupted or failed call made. A branch that has moved on, and files that were ready for work,
 /// are somebody's work and stay.
-fn clear_leftovers(repo: &Repo, mark: &Mark) -> Result<(), WorkspaceError> {
+fn clear_leftovers(repo: &Repo, mark: &WorkspaceJournal) -> Result<(), WorkspaceError> {
     if mark.ready && std::fs::symlink_metadata(&mark.path).is_ok() {
         return Err(not_ours(&mark.path));
     }
@@ -256,7 +256,7 @@ fn clear_leftovers(repo: &Repo, mark: &Mark) -> Result<(), WorkspaceError> {
     }
     remove_worktree(repo, &mark.path)?;
     if resolve(&git, &branch)?.as_ref() == Some(&mark.base) {
-        git.run(Call::new(["update-ref", "-d", &branch, &mark.base.0]))?;
+        git.run(GitCall::new(["update-ref", "-d", &branch, &mark.base.0]))?;
     }
     Ok(())
 }
@@ -288,7 +288,7 @@ fn not_ours(path: &Path) -> WorkspaceError {
 
 /// What was begun for a bubble, and whether it was finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
+pub(super) struct WorkspaceJournal {
     pub(super) path: PathBuf,
     pub(super) branch: String,
     pub(super) mode: WorkMode,
@@ -299,7 +299,7 @@ pub(super) struct Mark {
     pub(super) ground: Ground,
 }
 
-impl Mark {
+impl WorkspaceJournal {
     /// Reads the note of a bubble. One that cannot be understood counts as none: then nothing is taken for ours.
     pub(super) fn read(repo: &Repo, id: &BubbleId) -> Option<Self> {
         serde_json::from_slice(&crate::regular::read(&file(repo, id)).ok()?).ok()
@@ -341,7 +341,7 @@ pub fn copy_included(repo: &Repo, worktree: &Path) -> Result<Vec<String>, Worksp
     }
     let mut from = std::ffi::OsString::from("--exclude-from=");
     from.push(&list);
-    let found = repo.git().run(Call::new(["ls-files", "-z", "--others", "--ignored"]).arg(from))?;
+    let found = repo.git().run(GitCall::new(["ls-files", "-z", "--others", "--ignored"]).arg(from))?;
     let mut copied = Vec::new();
     for part in found.parts() {
         let path = Path::new(OsStr::from_bytes(part));

@@ -9,8 +9,8 @@ use pairflow_core::rules::WorkMode;
 
 use super::error::WorkspaceError;
 use super::place::lock_worktrees;
-use super::prepare::{Mark, add_clone, add_worktree, admin_dir, copy_again, remove_dir, remove_worktree};
-use crate::git::{Call, GitError, Repo, Workspace, linked, replace, resolve, show_in_index};
+use super::prepare::{WorkspaceJournal, add_clone, add_worktree, admin_dir, copy_again, remove_dir, remove_worktree};
+use crate::git::{BubbleWorkspace, GitCall, GitError, Repo, linked, replace, resolve, show_in_index};
 use crate::regular;
 
 const CHECKOUT: Duration = Duration::from_secs(900);
@@ -19,13 +19,13 @@ const CHECKOUT: Duration = Duration::from_secs(900);
 /// Files that are there are never touched.
 ///
 /// They are made aside and moved into place when they are whole: nobody takes a half-made tree for somebody's work.
-pub fn restore(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<Workspace, WorkspaceError> {
+pub fn restore(workspace: &BubbleWorkspace, branch: &str, tree: &TreeId) -> Result<BubbleWorkspace, WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     if std::fs::symlink_metadata(&workspace.path).is_ok() {
         return Err(WorkspaceError::PathTaken { path: workspace.path.clone() });
     }
-    let aside = Workspace { path: aside(&workspace.path), ..workspace.clone() };
+    let aside = BubbleWorkspace { path: aside(&workspace.path), ..workspace.clone() };
     if is_stale(&workspace.git_dir) {
         remove_dir(&workspace.git_dir)?;
     }
@@ -51,16 +51,16 @@ fn is_stale(git_dir: &Path) -> bool {
 }
 
 /// Lets git know the files of `workspace` again, after its own record of them was removed. No file is touched.
-pub fn relink(workspace: &Workspace, branch: &str) -> Result<(), WorkspaceError> {
+pub fn relink(workspace: &BubbleWorkspace, branch: &str) -> Result<(), WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     if workspace.git_dir.join("gitdir").is_file() {
         refuse_second(&workspace.git_dir, &[&workspace.path], std::slice::from_ref(&workspace.git_dir))?;
         return connect(&workspace.path, &workspace.git_dir, &workspace.git_dir);
     }
-    let stand_in = Workspace { path: aside(&workspace.path), ..workspace.clone() };
+    let stand_in = BubbleWorkspace { path: aside(&workspace.path), ..workspace.clone() };
     remove_worktree(&repo, &stand_in.path)?;
-    let call = Call::new(["worktree", "add", "--quiet", "--force", "--no-checkout"]).arg(&stand_in.path).arg(branch);
+    let call = GitCall::new(["worktree", "add", "--quiet", "--force", "--no-checkout"]).arg(&stand_in.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
     let gone = || GitError::WorktreeGone { path: stand_in.path.clone() };
     let made = admin_dir(&repo, &stand_in.path).ok_or_else(gone)?;
@@ -77,9 +77,9 @@ fn aside(path: &Path) -> PathBuf {
 }
 
 /// Moves a whole workspace to `path`, in one step.
-fn move_in(made: &Workspace, path: &Path) -> Result<Workspace, WorkspaceError> {
+fn move_in(made: &BubbleWorkspace, path: &Path) -> Result<BubbleWorkspace, WorkspaceError> {
     let failed = |source| WorkspaceError::io("make", path, source);
-    let mut moved = Workspace { path: path.to_owned(), ..made.clone() };
+    let mut moved = BubbleWorkspace { path: path.to_owned(), ..made.clone() };
     if made.is_clone() {
         moved.git_dir = path.join(".git");
         moved.common_dir.clone_from(&moved.git_dir);
@@ -93,48 +93,56 @@ fn move_in(made: &Workspace, path: &Path) -> Result<Workspace, WorkspaceError> {
     Ok(moved)
 }
 
-fn again(workspace: &Workspace, repo: &Repo, branch: &str) -> Result<Workspace, WorkspaceError> {
+fn again(workspace: &BubbleWorkspace, repo: &Repo, branch: &str) -> Result<BubbleWorkspace, WorkspaceError> {
     if resolve(&repo.git(), &format!("refs/heads/{branch}"))?.is_none() {
         let git_dir = add_worktree(repo, &mark(workspace, branch, WorkMode::Worktree))?;
-        return Ok(Workspace { git_dir, ..workspace.clone() });
+        return Ok(BubbleWorkspace { git_dir, ..workspace.clone() });
     }
     // --force: git still remembers the worktree that is gone.
-    let call = Call::new(["worktree", "add", "--quiet", "--force"]).arg(&workspace.path).arg(branch);
+    let call = GitCall::new(["worktree", "add", "--quiet", "--force"]).arg(&workspace.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
     let gone = || GitError::WorktreeGone { path: workspace.path.clone() };
     let git_dir = admin_dir(repo, &workspace.path).ok_or_else(gone)?;
-    Ok(Workspace { git_dir, ..workspace.clone() })
+    Ok(BubbleWorkspace { git_dir, ..workspace.clone() })
 }
 
-fn again_clone(workspace: &Workspace, repo: &Repo, branch: &str) -> Result<Workspace, WorkspaceError> {
+fn again_clone(workspace: &BubbleWorkspace, repo: &Repo, branch: &str) -> Result<BubbleWorkspace, WorkspaceError> {
     let git_dir = add_clone(repo, &mark(workspace, branch, WorkMode::Clone))?;
-    let made = Workspace { common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
+    let made = BubbleWorkspace { common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
     fetch_snapshots(&made, &repo.root)?;
     Ok(made)
 }
 
-fn fetch_snapshots(workspace: &Workspace, root: &Path) -> Result<(), GitError> {
+fn fetch_snapshots(workspace: &BubbleWorkspace, root: &Path) -> Result<(), GitError> {
     let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--upload-pack=git-upload-pack", "--"];
     let all = workspace.private_ref("*");
-    workspace.git().run(Call::new(fetch).arg(root).arg(format!("+{all}:{all}"))).map(drop)
+    workspace.git().run(GitCall::new(fetch).arg(root).arg(format!("+{all}:{all}"))).map(drop)
 }
 
 /// Writes the tree into the files and leaves the index at the branch, as if the work had been done by hand.
-fn fill(workspace: &Workspace, branch: &str, tree: &TreeId) -> Result<(), WorkspaceError> {
+fn fill(workspace: &BubbleWorkspace, branch: &str, tree: &TreeId) -> Result<(), WorkspaceError> {
     let git = workspace.git();
-    let files = Call::new(["read-tree", "--reset", "-u", &tree.0]).index(&workspace.index());
+    let files = GitCall::new(["read-tree", "--reset", "-u", &tree.0]).index(&workspace.index());
     git.run(files.whole().within(CHECKOUT))?;
     Ok(show_in_index(workspace, &git, &format!("refs/heads/{branch}"))?)
 }
 
-fn mark(workspace: &Workspace, branch: &str, mode: WorkMode) -> Mark {
+fn mark(workspace: &BubbleWorkspace, branch: &str, mode: WorkMode) -> WorkspaceJournal {
     let (path, base): (_, CommitId) = (workspace.path.clone(), workspace.base.clone());
-    Mark { path, branch: branch.to_owned(), mode, base, ready: false, included: Vec::new(), ground: Ground::default() }
+    WorkspaceJournal {
+        path,
+        branch: branch.to_owned(),
+        mode,
+        base,
+        ready: false,
+        included: Vec::new(),
+        ground: Ground::default(),
+    }
 }
 
 /// A place at which the repository was, with the place at which the files of the bubble were then.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Former {
+pub struct FormerLocation {
     /// The root of the repository.
     pub root: PathBuf,
     /// The files of the bubble.
@@ -145,7 +153,7 @@ pub struct Former {
 /// know them there. They may have been moved along already, or be gone.
 ///
 /// Returns whether there are files. Nothing is made anew, and nothing is touched that does not belong to the bubble.
-pub fn move_here(workspace: &Workspace, former: &[Former]) -> Result<bool, WorkspaceError> {
+pub fn move_here(workspace: &BubbleWorkspace, former: &[FormerLocation]) -> Result<bool, WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     let new = workspace.path.as_path();
@@ -180,9 +188,9 @@ pub fn move_here(workspace: &Workspace, former: &[Former]) -> Result<bool, Works
 }
 
 /// Moves a clone, which names the repository as its origin, and lets it name the place where the repository is now.
-fn move_clone(workspace: &Workspace, from: &Path, former: &[Former]) -> Result<(), WorkspaceError> {
+fn move_clone(workspace: &BubbleWorkspace, from: &Path, former: &[FormerLocation]) -> Result<(), WorkspaceError> {
     let git_dir = from.join(".git");
-    let before = Workspace { path: from.to_owned(), common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
+    let before = BubbleWorkspace { path: from.to_owned(), common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
     before.real_directory()?;
     let origin = before.cloned_from()?;
     let known = |origin: &PathBuf| *origin == workspace.root || former.iter().any(|one| one.root == *origin);
@@ -192,7 +200,7 @@ fn move_clone(workspace: &Workspace, from: &Path, former: &[Former]) -> Result<(
     if from != workspace.path {
         rename(from, &workspace.path)?;
     }
-    workspace.git().run(Call::new(["config", "remote.origin.url"]).arg(&workspace.root))?;
+    workspace.git().run(GitCall::new(["config", "remote.origin.url"]).arg(&workspace.root))?;
     Ok(())
 }
 

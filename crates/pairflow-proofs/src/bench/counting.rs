@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use pairflow_engine::store::RealDisk;
-use pairflow_engine::store::storage::{Guard, Handle, LockMode, Stat, Storage, StorageError};
+use pairflow_engine::store::storage::{FileStat, Guard, Handle, LockMode, Storage, StorageError};
 
 /// The disk of the machine, with a counter.
 #[derive(Clone, Default)]
@@ -34,7 +34,7 @@ impl Storage for Counting {
         RealDisk.open_append(path).map(|file| self.counted(file))
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         RealDisk.stat(path)
     }
 
@@ -86,7 +86,7 @@ impl Storage for Counting {
 }
 
 impl Handle for CountingFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         self.1.stat()
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Context;
-use pairflow_engine::store::Known;
+use pairflow_engine::store::KnownBubble;
 use pairflow_testkit::fixture::Fixture;
 
 use super::setting::Setting;
@@ -15,7 +15,7 @@ pub(super) struct Again {
     pub(super) fixture: Fixture,
     len: u64,
     state: Vec<u8>,
-    known: Known,
+    known: KnownBubble,
 }
 
 impl Again {
@@ -24,7 +24,7 @@ impl Again {
         let bubble = &fixture.bubble;
         let (head, state) = (bubble.load()?.head, std::fs::read(bubble.log().files().state())?);
         let known = bubble.engine.registry().find(&fixture.repo, &bubble.id)?.context("the bubble is not on record")?;
-        Ok(Self { fixture, len: head.offset, state, known: Known { head: Some(head), ..known } })
+        Ok(Self { fixture, len: head.offset, state, known: KnownBubble { head: Some(head), ..known } })
     }
 
     /// Makes the bubble what it was: what is known of its end goes first, since it says what was acknowledged.

@@ -10,7 +10,7 @@ use pairflow_engine::engine::{Engine, UserDirs};
 use pairflow_engine::git::Repo;
 use pairflow_engine::store::RealDisk;
 use pairflow_engine::verbs::{Confirmed, NewBubble};
-use pairflow_engine::workspace::{Request, prepare};
+use pairflow_engine::workspace::{WorkspaceRequest, prepare};
 use pairflow_testkit::fixture::plant;
 
 use super::ask::Asked;
@@ -77,7 +77,7 @@ fn make(engine: &Engine, repo: &Repo, id: &BubbleId) -> anyhow::Result<PathBuf> 
         identity: None,
         prd_approved: Vec::new(),
     })?;
-    let prepared = prepare(&Request {
+    let prepared = prepare(&WorkspaceRequest {
         repo,
         id,
         mode: rules.work_mode,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pairflow_engine::store::storage::{Guard, Handle, LockMode, Stat, Storage, StorageError};
+use pairflow_engine::store::storage::{FileStat, Guard, Handle, LockMode, Storage, StorageError};
 
 /// A disk that passes everything on to another one, but for the chosen operation.
 #[derive(Clone)]
@@ -118,7 +118,7 @@ impl Storage for FaultyDisk {
         Ok(self.wrap(path, self.0.inner.open_append(path)?))
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         self.0.admit(path)?;
         self.0.inner.stat(path)
     }
@@ -179,7 +179,7 @@ struct FaultyFile {
 }
 
 impl Handle for FaultyFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         self.disk.admit(&self.path)?;
         self.inner.stat()
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use pairflow_engine::store::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
+use pairflow_engine::store::storage::{FileKind, FileStat, Guard, Handle, LockMode, Storage, StorageError};
 
 /// A disk in memory. Clones are the same disk; [`fork`](Self::fork) makes another one.
 #[derive(Debug, Clone, Default)]
@@ -172,10 +172,10 @@ impl State {
         if found { Ok(()) } else { Err(ErrorKind::NotFound.into()) }
     }
 
-    fn stat(&self, ino: u64) -> Stat {
+    fn stat(&self, ino: u64) -> FileStat {
         let node = &self.nodes[&ino];
         let kind = if node.dir { FileKind::Dir } else { FileKind::File };
-        Stat {
+        FileStat {
             kind,
             len: node.data.len() as u64,
             mtime_ns: node.changed_at,
@@ -209,7 +209,7 @@ impl Storage for SimDisk {
         self.handle(path)
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         let state = self.state();
         Ok(state.names.get(path).map(|ino| state.stat(*ino)))
     }
@@ -349,7 +349,7 @@ struct SimFile {
 }
 
 impl Handle for SimFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         Ok(self.disk.state().stat(self.ino))
     }
 

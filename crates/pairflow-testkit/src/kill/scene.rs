@@ -9,7 +9,7 @@ use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
-use pairflow_engine::engine::{Bubble, Control, Engine, EngineError};
+use pairflow_engine::engine::{Bubble, ControlDir, Engine, EngineError};
 use pairflow_engine::store::Log;
 
 use crate::sim::Witness;
@@ -45,7 +45,8 @@ impl Scene {
             confirmed: "no_tests".to_owned(),
             identity: None,
         };
-        let log: Log = Log::new(engine.disk.clone(), Control::of(repo).files(&id), id.clone()).owned(engine.registry());
+        let log: Log =
+            Log::new(engine.disk.clone(), ControlDir::of(repo).files(&id), id.clone()).owned(engine.registry());
         log.create(&create(created), engine.clock.now()).map_err(|error| error.to_string())?;
         let bubble = engine.bubble(repo, &id).map_err(|error| error.to_string())?;
         let mut scene = Self { bubble, witness: Witness::new(id), tokens: BTreeMap::new() };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pairflow_core::bubble::Command;
 use pairflow_core::ids::BubbleId;
-use pairflow_engine::engine::{Applied, Bubble, Control, Engine, EngineError, UserDirs};
+use pairflow_engine::engine::{Applied, Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Storage};
 use rustix::io::Errno;
 
@@ -118,7 +118,7 @@ impl Machine {
     /// Returns the log as a process on this disk would have it.
     pub(super) fn log(&self, disk: Arc<dyn Storage>) -> Log {
         let registry = self.engine(disk.clone()).registry();
-        Log::new(disk, Control::of(repo()).files(&self.id), self.id.clone()).owned(registry)
+        Log::new(disk, ControlDir::of(repo()).files(&self.id), self.id.clone()).owned(registry)
     }
 }
 

@@ -10,7 +10,7 @@ use clap::Command;
 use pairflow_engine::clock::Clock;
 use pairflow_engine::limits::Limits;
 use pairflow_engine::store::Storage;
-use pairflow_engine::workspace::Place;
+use pairflow_engine::workspace::Location;
 
 use crate::exit::CommandError;
 use crate::out::{Out, TakesRepo};
@@ -43,7 +43,7 @@ pub struct App {
     /// The repository that is meant, if it is not the one around the current directory.
     pub(crate) there: OnceCell<PathBuf>,
     /// The last place that was looked for, and what is there.
-    pub(crate) located: RefCell<Option<(PathBuf, Place)>>,
+    pub(crate) located: RefCell<Option<(PathBuf, Location)>>,
     cwd: Option<PathBuf>,
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
 use pairflow_engine::caller::{Caller, Namespaces};
-use pairflow_engine::engine::{Bubble, Token};
+use pairflow_engine::engine::{AgentToken, Bubble};
 use pairflow_engine::process::MARK;
 use pairflow_engine::seat::attempted;
 
@@ -81,7 +81,7 @@ impl App {
     fn proven(&self, caller: &AgentCaller) -> Option<(Bubble, AgentId)> {
         let id: BubbleId = caller.bubble.as_ref()?.parse().ok()?;
         let agent: AgentId = caller.agent.as_ref()?.parse().ok()?;
-        let token = Token::shown(caller.token.clone()?);
+        let token = AgentToken::shown(caller.token.clone()?);
         let repo = match self.env.text("PAIRFLOW_REPO") {
             Some(repo) => PathBuf::from(repo),
             None => self.place(None).ok()?.repo.root,

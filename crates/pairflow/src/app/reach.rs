@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_engine::engine::{EngineError, Listed};
 use pairflow_engine::git::GitError;
-use pairflow_engine::workspace::{Place, locate};
+use pairflow_engine::workspace::{Location, locate};
 
 use crate::app::App;
 use crate::exit::CommandError;
@@ -16,7 +16,7 @@ pub struct Reach {
     /// Their roots.
     pub roots: Vec<PathBuf>,
     /// The one that is meant, if it is only one.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     /// The one around the current directory: commands about it need no `--repo`.
     around: Option<PathBuf>,
     takes_repo: TakesRepo,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pairflow_core::bubble::Refusal;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::DriverKind;
-use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
+use pairflow_engine::engine::{AgentToken, Bubble, Denial, EngineError};
 use pairflow_engine::seat::{Lost, Words, say};
 use pairflow_engine::supervisor_client::{Client, Line};
 use pairflow_engine::verbs::{AgentSays, Heard};
@@ -73,7 +73,7 @@ impl App {
         let Some(token) = &caller.token else { return Err(not_an_agent()) };
         let (bubble, agent) = self.seat_of(caller)?;
         let state = bubble.load()?.state;
-        bubble.prove(&state, &agent, &Token::shown(token.clone()))?;
+        bubble.prove(&state, &agent, &AgentToken::shown(token.clone()))?;
         if let Some(denial) = bubble.misplaced(&state, self.cwd()?) {
             return Err(denial.into());
         }

@@ -13,7 +13,7 @@ use pairflow_agents::demo::{DEMO_TASK, DEMO_TEST};
 use pairflow_core::bubble::Phase;
 use pairflow_core::ids::BubbleId;
 use pairflow_engine::engine::{Bubble, EngineError};
-use pairflow_engine::git::{Call, Repo};
+use pairflow_engine::git::{GitCall, Repo};
 use pairflow_engine::verbs::verify;
 
 use crate::app::App;
@@ -112,7 +112,7 @@ fn commit(bubble: &Bubble, stage: &Stage, out: &mut Out) -> Result<(), CommandEr
     let branch = bubble.load()?.state.rules.bubble_branch;
     heading(out, &format!("git log --stat main..{branch}"))?;
     let range = format!("main..{branch}");
-    let call = Call::new([
+    let call = GitCall::new([
         "log",
         "--stat=72",
         "--no-color",

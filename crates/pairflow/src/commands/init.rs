@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::config::{CommandSet, Layer, Layers, StarterCommand, render_pairflow_toml};
-use pairflow_engine::detect::{Detected, Found, detect};
+use pairflow_engine::detect::{Detected, DetectedCommand, detect};
 use pairflow_engine::engine::{Agreed, EngineError};
 
 use crate::app::{App, Consent, Purpose, take_detected};
@@ -132,8 +132,8 @@ fn trust_written(app: &App, out: &mut Out, root: &Path, yes: bool) -> Result<(),
 
 fn commands(detected: Detected) -> Vec<StarterCommand> {
     let Detected { test, typecheck, lint, setup } = detected;
-    let command = |(key, found): (&'static str, Option<Found>)| match found {
-        Some(Found { command, because }) => StarterCommand { key, command: Some(command), because },
+    let command = |(key, found): (&'static str, Option<DetectedCommand>)| match found {
+        Some(DetectedCommand { command, because }) => StarterCommand { key, command: Some(command), because },
         None => StarterCommand { key, command: None, because: String::new() },
     };
     [("test", test), ("typecheck", typecheck), ("lint", lint), ("setup", setup)].into_iter().map(command).collect()

@@ -4,17 +4,17 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::{CommitIdentity, Signing};
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    Advanced, CommitRequest, Committed, GitError, How, MergeRequest, Workspace, commit, commit_identity, merge,
-    observe, plan_merge, take,
+    BubbleCommit, BubbleWorkspace, CommitRequest, GitError, MergeKind, MergeOutcome, MergeRequest, commit,
+    commit_identity, merge, observe, plan_merge, take,
 };
 
 use crate::support::git::{World, git, git_ok, hermetic, read, update, write, write_program};
 
-fn request<'a>(bubble: &'a Workspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
+fn request<'a>(bubble: &'a BubbleWorkspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
     CommitRequest { workspace: bubble, tree, branch, message: "add new\n\nbecause", hooks: false, identity: None }
 }
 
-fn commit_all(bubble: &Workspace) -> Committed {
+fn commit_all(bubble: &BubbleWorkspace) -> BubbleCommit {
     let taken = take(bubble, 1).unwrap();
     commit(&request(bubble, &taken.tree, &format!("bubble/{}", bubble.id))).unwrap()
 }
@@ -29,7 +29,7 @@ struct Merging {
 }
 
 impl Merging {
-    fn of(bubble: &Workspace) -> Self {
+    fn of(bubble: &BubbleWorkspace) -> Self {
         Self { id: bubble.id.clone(), commit: commit_all(bubble).commit }
     }
 
@@ -206,13 +206,13 @@ hermetic! {
         write(bubble.path.join("new"), "1");
         let merging = Merging::of(&bubble);
         let plan = plan_merge(&merging.request(&world)).unwrap();
-        assert_eq!(plan.how, How::FastForward(merging.commit.clone()));
+        assert_eq!(plan.how, MergeKind::FastForward(merging.commit.clone()));
         let before = world.git(&["rev-parse", "main"]);
         let line = "git merge --ff-only bubble/b1".to_owned();
-        assert_eq!(merge(&merging.request(&world), &plan, None).unwrap(), Advanced::CheckedOut { at: world.root().into(), line });
+        assert_eq!(merge(&merging.request(&world), &plan, None).unwrap(), MergeOutcome::CheckedOut { at: world.root().into(), line });
         assert_eq!(world.git(&["rev-parse", "main"]), before);
         world.git(&["merge", "--quiet", "--ff-only", "bubble/b1"]);
-        assert_eq!(plan_merge(&merging.request(&world)).unwrap().how, How::AlreadyIn);
+        assert_eq!(plan_merge(&merging.request(&world)).unwrap().how, MergeKind::AlreadyIn);
     }
 
     fn a_base_that_nobody_has_checked_out_is_moved_unless_it_moved_itself() {
@@ -226,8 +226,8 @@ hermetic! {
         let error = merge(&merging.request(&world), &plan, None).unwrap_err();
         assert!(matches!(error, GitError::BranchMoved { .. }), "{error}");
         let plan = plan_merge(&merging.request(&world)).unwrap();
-        let How::Join(joined) = &plan.how else { panic!("{plan:?}") };
-        assert_eq!(merge(&merging.request(&world), &plan, None).unwrap(), Advanced::Moved(joined.clone()));
+        let MergeKind::Join(joined) = &plan.how else { panic!("{plan:?}") };
+        assert_eq!(merge(&merging.request(&world), &plan, None).unwrap(), MergeOutcome::Moved(joined.clone()));
         assert_eq!(world.git(&["ls-tree", "--name-only", "main"]), ".gitignore\na.txt\nnew\nother");
         assert_eq!(world.git(&["log", "-1", "--format=%an|%P", "main"]), format!("Pat Person|{} {}", plan.tip, merging.commit));
         assert!(!world.root().join("new").exists(), "no file of the person was touched");
@@ -240,7 +240,7 @@ hermetic! {
         let merging = Merging::of(&bubble);
         world.commit("a.txt", "ours\n");
         let plan = plan_merge(&merging.request(&world)).unwrap();
-        assert_eq!(plan.how, How::Conflict(vec!["a.txt".into()]));
+        assert_eq!(plan.how, MergeKind::Conflict(vec!["a.txt".into()]));
         let error = merge(&merging.request(&world), &plan, None).unwrap_err();
         assert!(error.to_string().contains("pairflow bubble update"), "{error}");
     }
@@ -269,7 +269,7 @@ hermetic! {
         let plan = plan_merge(&merging.request(&world)).unwrap();
         world.git(&["checkout", "--quiet", "--detach"]);
         write(world.repo.common_dir.join("rebase-merge/head-name"), "refs/heads/main\n");
-        assert!(matches!(merge(&merging.request(&world), &plan, None).unwrap(), Advanced::CheckedOut { .. }));
+        assert!(matches!(merge(&merging.request(&world), &plan, None).unwrap(), MergeOutcome::CheckedOut { .. }));
     }
 
     fn an_update_brings_the_base_in_and_keeps_every_edit() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    Call, CommitRequest, Git, GitError, MergeRequest, Workspace, changes, commit, diff_text, merge, observe,
+    BubbleWorkspace, CommitRequest, Git, GitCall, GitError, MergeRequest, changes, commit, diff_text, merge, observe,
     plan_merge, take,
 };
 use pairflow_engine::workspace::Scratch;
@@ -95,9 +95,9 @@ fn attributes(path: &Path) {
 }
 
 /// Everything that pairflow does with a workspace.
-fn live_a_whole_life(world: &World, bubble: &Workspace, canary: &Canary) {
+fn live_a_whole_life(world: &World, bubble: &BubbleWorkspace, canary: &Canary) {
     let base = TreeId(
-        bubble.git().run(Call::new(["rev-parse", &format!("{}^{{tree}}", bubble.base)])).unwrap().line().unwrap(),
+        bubble.git().run(GitCall::new(["rev-parse", &format!("{}^{{tree}}", bubble.base)])).unwrap().line().unwrap(),
     );
     write(bubble.path.join("a.txt"), "one\ntwo\nthree\nfour\nFIVE\n");
     write(bubble.path.join("x.odd"), "odd");
@@ -229,7 +229,7 @@ hermetic! {
         write(bubble.path.join("fake"), "fake\n");
         let fake = git(&bubble.path, &["hash-object", "-w", "fake"]);
         git(&bubble.path, &["replace", &blob, &fake]);
-        let shown = bubble.git().run(Call::new(["cat-file", "blob", &blob])).unwrap();
+        let shown = bubble.git().run(GitCall::new(["cat-file", "blob", &blob])).unwrap();
         assert!(shown.stdout.starts_with(b"one\n"));
     }
 
@@ -238,7 +238,7 @@ hermetic! {
         let started = world.dir.path().join("pid");
         git(world.root(), &["config", "--global", "filter.slow.clean", &format!("echo $$ >{}; exec sleep 600", started.display())]);
         write(world.root().join(".gitattributes"), "* filter=slow\n");
-        let error = world.repo.git().run(Call::new(["add", "-A"]).within(Duration::from_secs(5))).unwrap_err();
+        let error = world.repo.git().run(GitCall::new(["add", "-A"]).within(Duration::from_secs(5))).unwrap_err();
         assert!(matches!(error, GitError::TimedOut { secs: 5, .. }), "{error}");
         let pid = crate::support::git::read(&started).trim().to_owned();
         // A process that nobody has waited for yet is a zombie, which runs no more.
@@ -249,11 +249,11 @@ hermetic! {
 
     fn a_failed_call_names_its_arguments_and_what_git_said() {
         let world = World::new();
-        let error = world.repo.git().run(Call::new(["rev-parse", "--no-such-thing", "x", "--verify"])).unwrap_err();
+        let error = world.repo.git().run(GitCall::new(["rev-parse", "--no-such-thing", "x", "--verify"])).unwrap_err();
         let said = error.to_string();
         assert!(said.starts_with("git rev-parse --no-such-thing x --verify failed with 128: fatal:"), "{said}");
         let nowhere = world.dir.path().join("gone");
-        let lost = Git::at(&nowhere, &nowhere, &nowhere).run(Call::new(["status"])).unwrap_err();
+        let lost = Git::at(&nowhere, &nowhere, &nowhere).run(GitCall::new(["status"])).unwrap_err();
         assert!(!matches!(lost, GitError::Missing), "a missing directory is not a missing git: {lost}");
     }
 }
@@ -267,7 +267,7 @@ fn a_missing_git_is_an_error_with_a_sentence() {
         );
     }
     let dir = std::env::temp_dir();
-    let error = Git::at(&dir, &dir, &dir).run(Call::new(["status"])).unwrap_err();
+    let error = Git::at(&dir, &dir, &dir).run(GitCall::new(["status"])).unwrap_err();
     assert!(matches!(error, GitError::Missing), "{error}");
     assert!(error.to_string().contains("install git"), "{error}");
 }

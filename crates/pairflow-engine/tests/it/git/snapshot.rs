@@ -5,16 +5,16 @@ use std::os::unix::fs::PermissionsExt;
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
-use pairflow_engine::git::{GitError, Head, Workspace, changes, diff_stat, diff_text, head, observe, take};
+use pairflow_engine::git::{BubbleWorkspace, GitError, GitHead, changes, diff_stat, diff_text, head, observe, take};
 
 use crate::support::git::{World, git, git_ok, hermetic, write};
 
-fn base_tree(bubble: &Workspace) -> TreeId {
+fn base_tree(bubble: &BubbleWorkspace) -> TreeId {
     TreeId(git(&bubble.path, &["rev-parse", &format!("{}^{{tree}}", bubble.base)]))
 }
 
 /// Returns what a tree has that the base has not, as `status path` lines.
-fn changed(bubble: &Workspace) -> Vec<String> {
+fn changed(bubble: &BubbleWorkspace) -> Vec<String> {
     let tree = observe(bubble).unwrap();
     let found = changes(&bubble.git(), &base_tree(bubble), &tree).unwrap();
     found.into_iter().map(|change| format!("{} {}", change.status, change.path)).collect()
@@ -233,9 +233,9 @@ hermetic! {
         let world = World::new();
         let bubble = world.bubble("b1");
         git(&bubble.path, &["switch", "--quiet", "-c", "elsewhere"]);
-        assert_eq!(head(&bubble.git_dir), Head::Branch("elsewhere".into()));
+        assert_eq!(head(&bubble.git_dir), GitHead::Branch("elsewhere".into()));
         git(&bubble.path, &["checkout", "--quiet", "--detach"]);
-        assert_eq!(head(&bubble.git_dir), Head::Detached(bubble.base.clone()));
-        assert_eq!(head(world.root()), Head::Missing);
+        assert_eq!(head(&bubble.git_dir), GitHead::Detached(bubble.base.clone()));
+        assert_eq!(head(world.root()), GitHead::Missing);
     }
 }

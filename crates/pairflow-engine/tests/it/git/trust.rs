@@ -2,8 +2,8 @@
 
 use pairflow_core::log::Conflict;
 use pairflow_core::rules::WorkMode;
-use pairflow_engine::git::{GitError, Wanted, changes, ignore_changes, observe};
-use pairflow_engine::workspace::{Request, prepare, restore};
+use pairflow_engine::git::{GitError, UpdateRequest, changes, ignore_changes, observe};
+use pairflow_engine::workspace::{WorkspaceRequest, prepare, restore};
 
 use crate::support::git::{World, git, hermetic, read, update, write};
 
@@ -86,7 +86,7 @@ hermetic! {
         write(bubble.path.join("a.txt"), "mine and theirs\n");
         world.commit("later", "not resolved against");
         let conflict = Conflict { base: met, files };
-        let wanted = Wanted { base_branch: "main", resolved: Some(&conflict), number: 1 };
+        let wanted = UpdateRequest { base_branch: "main", resolved: Some(&conflict), number: 1 };
         let done = pairflow_engine::git::update(&bubble, &wanted).unwrap();
         assert_eq!((&done.base, &done.before), (&base, &before), "the base that was resolved, the work before that");
         assert_eq!((read(bubble.path.join("a.txt")), read(bubble.path.join("other"))), ("mine and theirs\n".into(), "base's".into()));
@@ -99,7 +99,7 @@ hermetic! {
         write(bubble.path.join("a.txt"), "mine\n");
         let base = world.commit("a.txt", "theirs\n");
         let conflict = Conflict { base, files: vec!["b.txt".into()] };
-        let wanted = Wanted { base_branch: "main", resolved: Some(&conflict), number: 1 };
+        let wanted = UpdateRequest { base_branch: "main", resolved: Some(&conflict), number: 1 };
         let error = pairflow_engine::git::update(&bubble, &wanted).unwrap_err();
         assert!(matches!(&error, GitError::UpdateConflict { files, .. } if files == &["a.txt"]), "{error}");
         assert_eq!(read(bubble.path.join("a.txt")), "mine\n");
@@ -113,7 +113,7 @@ hermetic! {
             world.git(&["switch", "--quiet", "main"]);
             let base = world.commit("theirs", "base's");
             let id = "b2".parse().unwrap();
-            let request = Request {
+            let request = WorkspaceRequest {
                 repo: &world.repo,
                 id: &id,
                 mode,
@@ -139,7 +139,7 @@ hermetic! {
         world.git(&["switch", "--quiet", "main"]);
         world.commit("a.txt", "theirs\n");
         let id = "b2".parse().unwrap();
-        let request = Request {
+        let request = WorkspaceRequest {
             repo: &world.repo,
             id: &id,
             mode: WorkMode::Worktree,

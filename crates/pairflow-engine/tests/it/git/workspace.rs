@@ -3,9 +3,9 @@
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 use pairflow_core::time::Timestamp;
-use pairflow_engine::git::{GitError, Head, Repo, head, observe, take};
+use pairflow_engine::git::{GitError, GitHead, Repo, head, observe, take};
 use pairflow_engine::workspace::{
-    Archived, DeleteRequest, Request, Scratch, WorkspaceError, delete, prepare, remove, restore,
+    Archived, DeleteRequest, Scratch, WorkspaceError, WorkspaceRequest, delete, prepare, remove, restore,
 };
 
 use crate::support::git::{World, git, git_ok, hermetic, read, write};
@@ -19,7 +19,11 @@ fn unfinished(world: &World, id: &str) {
     std::fs::write(mark_path(world, id), text).unwrap();
 }
 
-fn archive(world: &World, id: &str, workspace: &pairflow_engine::git::Workspace) -> Result<Archived, WorkspaceError> {
+fn archive(
+    world: &World,
+    id: &str,
+    workspace: &pairflow_engine::git::BubbleWorkspace,
+) -> Result<Archived, WorkspaceError> {
     let branch = &format!("bubble/{id}");
     let now = Timestamp::from_millis(1_771_677_296_000);
     let id = &id.parse().unwrap();
@@ -100,7 +104,7 @@ hermetic! {
         assert_eq!(made.common_dir, world.repo.common_dir);
         assert_eq!(made.base.0, world.git(&["rev-parse", "main"]));
         assert_eq!(made.base_tree, TreeId(world.git(&["rev-parse", "main^{tree}"])));
-        assert_eq!(head(&made.git_dir), Head::Branch("bubble/b1".into()));
+        assert_eq!(head(&made.git_dir), GitHead::Branch("bubble/b1".into()));
         assert_eq!(read(made.path.join("a.txt")), read(world.root().join("a.txt")));
         assert!(!git_ok(world.root(), &["config", "--get-regexp", "^branch\\.bubble"]), "nothing is tracked");
     }
@@ -135,9 +139,9 @@ hermetic! {
         assert!(world.has_branch("bubble/b1") && !world.expected_path("b1").exists());
         world.git(&["branch", "team"]);
         let id = "b2".parse().unwrap();
-        let request = Request { repo: &world.repo, id: &id, mode: WorkMode::Worktree, base_branch: "main", continues: None, bubble_branch: "team/b2" };
+        let request = WorkspaceRequest { repo: &world.repo, id: &id, mode: WorkMode::Worktree, base_branch: "main", continues: None, bubble_branch: "team/b2" };
         assert!(matches!(prepare(&request), Err(WorkspaceError::BranchBlocked { other, .. }) if other == "team"));
-        let request = Request { bubble_branch: "bad..name", ..request };
+        let request = WorkspaceRequest { bubble_branch: "bad..name", ..request };
         assert!(matches!(prepare(&request), Err(WorkspaceError::BadBranchName { .. })));
     }
 
@@ -211,7 +215,7 @@ hermetic! {
         let made = world.try_prepare("c1", WorkMode::Clone).unwrap();
         assert_eq!(made.git_dir, made.common_dir);
         assert!(!made.git_dir.join("objects/info/alternates").exists());
-        assert_eq!(head(&made.git_dir), Head::Branch("bubble/c1".into()));
+        assert_eq!(head(&made.git_dir), GitHead::Branch("bubble/c1".into()));
         assert_eq!(git(&made.path, &["remote", "get-url", "origin"]), world.root().to_str().unwrap());
         assert!(!git_ok(&made.path, &["push", "--quiet", "origin", "bubble/c1"]));
         assert!(!world.has_branch("bubble/c1"));

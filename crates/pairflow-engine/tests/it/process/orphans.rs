@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use pairflow_engine::process::{Enrolment, fresh_mark, is_alive, reap, records};
+use pairflow_engine::process::{SelfRegistration, fresh_mark, is_alive, reap, records};
 use pairflow_testkit::wait::eventually;
 
 /// Starts what nothing tells of any more: no parent of its own, no group, no environment.
@@ -31,7 +31,7 @@ fn pid_in(file: &Path) -> i32 {
 fn inside() {
     let Some(dir) = std::env::var_os("ENROL_IN") else { return };
     let (line, mark) = (std::env::var("BECOME").unwrap(), std::env::var("MARK").unwrap());
-    let record = Enrolment { dir: PathBuf::from(dir), mark: mark.clone(), what: "the program".into() };
+    let record = SelfRegistration { dir: PathBuf::from(dir), mark: mark.clone(), what: "the program".into() };
     record.enrol().unwrap();
     let error = Command::new("/bin/sh").args(["-c", &line]).env("PF_PROCESS_MARK", mark).exec();
     panic!("{error}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pairflow_core::bubble::{Command, Effect, HeadSeen, PassCommand, create, owed};
 use pairflow_core::log::{Body, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
-use pairflow_engine::engine::{Bubble, Control, Engine, EngineError, UserDirs};
+use pairflow_engine::engine::{Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Registry, Storage};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::sim::SimClock;
@@ -37,7 +37,7 @@ fn prepared() -> SimDisk {
         confirmed: "no_tests".to_owned(),
         identity: None,
     };
-    let log: Log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id), id)
+    let log: Log = Log::new(Arc::new(disk.clone()), ControlDir::of(Path::new(REPO)).files(&id), id)
         .owned(Registry::new(Arc::new(disk.clone()), STATE.into()));
     drop(log.create(&create(created), pairflow_engine::clock::Clock::now(&SimClock::new())).unwrap());
     let bubble = bubble_on(disk.clone());

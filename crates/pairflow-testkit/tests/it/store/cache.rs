@@ -1,7 +1,7 @@
 //! `state.json` can be deleted, old, new, foreign or broken at any moment: the log tells the same state.
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_engine::store::{Source, Storage, StoreError};
+use pairflow_engine::store::{StateSource, Storage, StoreError};
 use pairflow_testkit::store::{Counter, NOW, Sample, files, harm_caches, history, log_on, transcript};
 
 #[test]
@@ -21,7 +21,7 @@ fn make_cache_again<M: Sample>() {
     let history = history::<M>(5);
     let log = log_on::<M>(history.disk.clone());
     history.disk.erase(&files::<M>().state());
-    assert_eq!(log.refresh().unwrap().from, Source::Log);
+    assert_eq!(log.refresh().unwrap().from, StateSource::Log);
     assert_eq!(history.disk.read(&files::<M>().state()).unwrap().as_ref(), history.caches.last());
 }
 
@@ -51,11 +51,11 @@ fn load_and_refresh<M: Sample>() {
     assert!(history.disk.stat(&files::<M>().state()).unwrap().is_none());
     let held = log.lock(NOW).unwrap();
     history.disk.erase(&files::<M>().state());
-    assert_eq!(log.refresh().unwrap().from, Source::Log);
+    assert_eq!(log.refresh().unwrap().from, StateSource::Log);
     assert!(history.disk.stat(&files::<M>().state()).unwrap().is_none(), "somebody else holds the lock");
     drop(held);
     log.refresh().unwrap();
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Event;
 use pairflow_core::log::seal::{Judged, SealState};
-use pairflow_engine::store::{Foreign, Log, LogFiles, RealDisk, Registry, Source, Standing, Storage, StoreError};
+use pairflow_engine::store::{Foreign, Log, LogFiles, Ownership, RealDisk, Registry, StateSource, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
 use pairflow_testkit::store::{
     Counted, Counter, Dated, NOW, Sample, agree, bubble, dated, fold, goes_on, log_on, moment, transcript,
@@ -39,8 +39,8 @@ fn read(disk: &SimDisk, path: &Path) -> Vec<u8> {
 
 fn why<M: Sample>(log: &Log<M>) -> Foreign {
     match log.standing().unwrap() {
-        Standing::Foreign(why) => why,
-        Standing::Own => panic!("it is foreign"),
+        Ownership::Foreign(why) => why,
+        Ownership::Own => panic!("it is foreign"),
     }
 }
 
@@ -54,7 +54,7 @@ fn adopt_copy<M: Sample>() {
     let (disk, log) = own::<M>();
     let key = registry(&disk, "/mine").key().unwrap().unwrap();
     let sealed = |appends| Judged { worst: SealState::Own, appends };
-    assert_eq!((log.standing().unwrap(), log.seals(&key).unwrap()), (Standing::Own, (sealed(3), 0)));
+    assert_eq!((log.standing().unwrap(), log.seals(&key).unwrap()), (Ownership::Own, (sealed(3), 0)));
     let copy = log_of::<M>(&disk, "/copy", "/mine");
     for dir in copy.files().dir.ancestors().collect::<Vec<_>>().into_iter().rev() {
         disk.create_dir(dir).unwrap();
@@ -66,9 +66,9 @@ fn adopt_copy<M: Sample>() {
     let shown = copy.examine().unwrap().unwrap();
     assert_eq!(shown.state, fold::<M>(&before));
     drop(copy.adopt(&shown, &[M::adoption("/copy")], moment(5)).unwrap());
-    assert_eq!((copy.standing().unwrap(), copy.seals(&key).unwrap()), (Standing::Own, (sealed(1), 3)));
+    assert_eq!((copy.standing().unwrap(), copy.seals(&key).unwrap()), (Ownership::Own, (sealed(1), 3)));
     assert_eq!(copy.examine().unwrap(), None);
-    assert_eq!(log.standing().unwrap(), Standing::Own);
+    assert_eq!(log.standing().unwrap(), Ownership::Own);
     let adopted = copy.envelopes().unwrap();
     assert_eq!(adopted[..before.len()], before[..]);
     goes_on(&copy, &adopted);
@@ -83,13 +83,13 @@ fn another_users_log_is_foreign_and_their_cache_is_not_believed() {
 
 fn share_log<M: Sample>() {
     let (disk, log) = own::<M>();
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
     let theirs = log_of::<M>(&disk, "/repo", "/theirs");
     assert_eq!(why(&theirs), Foreign::Unknown);
-    assert_eq!(theirs.load().unwrap().from, Source::Log);
+    assert_eq!(theirs.load().unwrap().from, StateSource::Log);
     let shown = theirs.examine().unwrap().unwrap();
     drop(theirs.adopt(&shown, &[M::adoption("/repo")], moment(5)).unwrap());
-    assert_eq!(theirs.standing().unwrap(), Standing::Own);
+    assert_eq!(theirs.standing().unwrap(), Ownership::Own);
     assert_eq!(why(&log), Foreign::Forged { seal: SealState::OtherKey });
     theirs.verify().unwrap();
 }
@@ -136,7 +136,7 @@ fn machines_with_the_same_name_have_logs_locks_and_records_of_their_own() {
     drop(counter.create(&[Counter::event("first")], moment(0)).unwrap());
     counter.lock(NOW).unwrap().append(&[Counter::event("second")], moment(1)).unwrap();
     drop(held);
-    assert_eq!((bubble.standing().unwrap(), counter.standing().unwrap()), (Standing::Own, Standing::Own));
+    assert_eq!((bubble.standing().unwrap(), counter.standing().unwrap()), (Ownership::Own, Ownership::Own));
     assert_eq!((bubble.load().unwrap().head.seq, counter.load().unwrap().state.total), (1, 2));
 }
 

@@ -3,7 +3,7 @@
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Envelope;
 use pairflow_core::log::frame::{LineError, MAX_LINE};
-use pairflow_engine::store::{Repaired, Source, Storage, StoreError};
+use pairflow_engine::store::{Repaired, StateSource, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
 use pairflow_testkit::store::{
     Counter, NOW, Sample, agree, bubble, files, fold, goes_on, log_on, moment, prepared, transcript,
@@ -304,7 +304,7 @@ fn load_after_crash<M: Sample>() {
     let (disk, acked, _) = sample::<M>();
     let log = log_on::<M>(disk.clone());
     let loaded = log.load().unwrap();
-    assert_eq!((loaded.from, loaded.state), (Source::Tail, fold::<M>(&acked)));
-    assert_eq!(log.refresh().unwrap().from, Source::Tail);
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!((loaded.from, loaded.state), (StateSource::Tail, fold::<M>(&acked)));
+    assert_eq!(log.refresh().unwrap().from, StateSource::Tail);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
 }

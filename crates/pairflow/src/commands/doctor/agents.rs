@@ -9,7 +9,7 @@ use pairflow_core::config::Layer;
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::CustomAgent;
 use pairflow_core::safe::safe_line;
-use pairflow_engine::process::{Cancel, CommandLine, Job, run};
+use pairflow_engine::process::{Cancel, Job, JobCommand, run};
 
 use super::report::Report;
 use crate::app::{App, Reach};
@@ -81,7 +81,7 @@ fn look(app: &App, wanted: &Wanted, report: &mut Report) {
 fn version(name: &str, path: &Path, oldest: &OldestVersion, report: &mut Report) {
     let (program, path) = (oldest.program, path.display());
     let job = Job {
-        command: CommandLine::Argv(vec![path.to_string(), "--version".to_owned()]),
+        command: JobCommand::Argv(vec![path.to_string(), "--version".to_owned()]),
         cwd: "/".into(),
         env: Vec::new(),
         timeout: Some(VERSION_WITHIN),

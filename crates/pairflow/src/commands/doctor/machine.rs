@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pairflow_core::config::Layer;
 use pairflow_core::counted::counted;
-use pairflow_engine::engine::Control;
+use pairflow_engine::engine::ControlDir;
 use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
 use pairflow_engine::supervisor_client::{Client, Health};
 
@@ -122,7 +122,7 @@ pub(super) fn places(app: &App, reach: &Reach, report: &mut Report) {
         Err(error) => return report.problem("disk", &error.message, error.hint.as_deref()),
     };
     let mut wanted = vec![dirs.state, dirs.runtime];
-    wanted.extend(reach.roots.iter().map(|root| Control::of(root).dir()));
+    wanted.extend(reach.roots.iter().map(|root| ControlDir::of(root).dir()));
     let mut all = true;
     for dir in &wanted {
         if let Err(why) = writable(dir) {

@@ -13,7 +13,7 @@ use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_engine::engine::{Bubble, EngineError, sentence};
 use pairflow_engine::notify::bell;
 use pairflow_engine::store::StoreError;
-use pairflow_engine::store::storage::Stat;
+use pairflow_engine::store::storage::FileStat;
 use pairflow_engine::supervisor_client::Client;
 
 /// How many lines of the timeline are kept.
@@ -33,7 +33,7 @@ pub(super) struct Watch {
     /// How far the log has been read.
     head: Head,
     /// The files as they were when they were last read.
-    seen: (Option<Stat>, Option<Stat>),
+    seen: (Option<FileStat>, Option<FileStat>),
     seats: Option<Vec<SeatNow>>,
     supervised: bool,
     asked: Option<Instant>,
