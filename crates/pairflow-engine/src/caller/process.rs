@@ -79,11 +79,11 @@ impl Caller {
         }
         let near = likely.map(|(repo, id)| recorded(repo, id)).unwrap_or_default();
         // Almost every caller is known at once, so the other bubbles are looked at only for one who is not.
-        if let Some((owner, _)) = self.lineage.born_of(&near) {
+        if let Some((owner, _)) = self.lineage.descends_from(&near) {
             return Some(owner.clone());
         }
         let far = others(engine, likely, repos);
-        let found = self.lineage.born_of(&far);
+        let found = self.lineage.descends_from(&far);
         let found = found.or_else(|| self.lineage.marked_by(&near)).or_else(|| self.lineage.marked_by(&far));
         found.map(|(owner, _)| owner.clone())
     }

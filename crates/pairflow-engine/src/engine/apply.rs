@@ -178,7 +178,7 @@ impl Bubble {
     pub(crate) fn insist_same(&self, id: Option<&MsgId>, command: &Command) -> Result<(), EngineError> {
         let (Some(Key(key)), Some(id)) = (given(command), id) else { return Ok(()) };
         let mut differs = false;
-        self.log.visit(&mut |envelope| differs |= envelope.id == *id && !says(&envelope, command))?;
+        self.log.visit(&mut |envelope| differs |= envelope.id == *id && !is_same_command(&envelope, command))?;
         if differs {
             return Err(EngineError::BadInput(format!(
                 "the key '{key}' stands for {id} already, which says something else; a new message needs a key of its own"
@@ -258,13 +258,13 @@ fn given(command: &Command) -> Option<&Key> {
 }
 
 /// Whether a record says what `command` would have said.
-pub(crate) fn says(recorded: &Envelope, command: &Command) -> bool {
+pub(crate) fn is_same_command(recorded: &Envelope, command: &Command) -> bool {
     let sender = command.agent().map_or(Party::Human, |agent| Party::Agent(agent.clone()));
     let same = match (&recorded.event.body, command) {
         (Body::Pass(body), Command::Pass(pass)) => {
             let beside = (&body.answers, &body.explanation, &body.steps, body.discuss);
             let same = beside == (&pass.answers, &pass.explanation, &pass.steps, pass.discuss);
-            body.summary == pass.summary && body.reviewed == pass.reviewed && same && found(body, pass)
+            body.summary == pass.summary && body.reviewed == pass.reviewed && same && same_findings(body, pass)
         }
         (Body::HumanQuestion(body), Command::AskHuman { question, .. }) => body.question == *question,
         (Body::Convergence(body), Command::Converged { summary, .. }) => body.summary == *summary,
@@ -284,7 +284,7 @@ pub(crate) fn says(recorded: &Envelope, command: &Command) -> bool {
 /// Whether both hand-overs found the same, as far as their sender said it.
 ///
 /// Which row a finding reverses may be what pairflow made of it, so only two different ones tell them apart.
-fn found(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
+fn same_findings(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
     let same = |one: &Finding, other: &Finding| {
         let said = |finding: &Finding| Finding { reverses: None, ..finding.as_said() };
         let elsewhere = one.reverses.zip(other.reverses).is_some_and(|(one, other)| one != other);

@@ -67,20 +67,20 @@ impl Bubble {
         };
         let git = self.workspace(state)?.git();
         let place = |what: &str| format!("review/{}-{}-{what}", state.rounds.round, turn.agent);
-        let since_last = match seen_before(state, &turn.agent) {
+        let since_last = match last_reviewed_tree(state, &turn.agent) {
             Some(seen) if seen == tree => Some(Diff::Inline(String::new())),
-            Some(seen) => Some(self.laid_out(&patch(&git, seen, tree)?, &place("since"))?),
+            Some(seen) => Some(self.lay_out_diff(&patch(&git, seen, tree)?, &place("since"))?),
             None => None,
         };
         Ok(BriefMaterial {
             standards: standards(&git, &record.base_tree, tree)?,
             since_last,
-            whole: Some(self.laid_out(&patch(&git, &record.base_tree, tree)?, &place("slice"))?),
+            whole: Some(self.lay_out_diff(&patch(&git, &record.base_tree, tree)?, &place("slice"))?),
         })
     }
 
     /// A difference as the brief has it: itself, or the files that it was cut into.
-    fn laid_out(&self, patch: &str, name: &str) -> Result<Diff, EngineError> {
+    fn lay_out_diff(&self, patch: &str, name: &str) -> Result<Diff, EngineError> {
         if changed_lines(patch) <= SLICE_LINES && patch.len() <= INLINE {
             return Ok(Diff::Inline(patch.to_owned()));
         }
@@ -169,7 +169,7 @@ const INLINE: usize = 128 * 1024;
 const LINK: &str = "120000";
 
 /// The tree that an agent reviewed last.
-fn seen_before<'a>(state: &'a BubbleState, agent: &AgentId) -> Option<&'a TreeId> {
+fn last_reviewed_tree<'a>(state: &'a BubbleState, agent: &AgentId) -> Option<&'a TreeId> {
     state.rounds.reviewed_by.get(agent).map(|reviewed| &reviewed.tree)
 }
 

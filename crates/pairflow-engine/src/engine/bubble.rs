@@ -11,14 +11,14 @@ use pairflow_core::ids::BubbleId;
 
 use crate::clock::Clock;
 use crate::engine::{ControlDir, EngineError, UserDirs};
-use crate::git::{BubbleWorkspace, GitCall, Repo};
+use crate::git::{GitCall, Repo, Worktree};
 use crate::limits::Limits;
 use crate::regular;
 use crate::store::storage::{Guard, LockMode};
 use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, StateSource, Storage, StoreError};
 
 /// How long a process that was killed may live on in a child that it was just starting, and hold its locks.
-const LAST_BREATH: Duration = Duration::from_millis(300);
+const DYING_HOLDER_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What every command needs: a disk, a clock, the user's directories, and how long things may take.
 #[derive(Clone)]
@@ -168,7 +168,7 @@ impl Bubble {
 
     /// Returns why the bubble is foreign; nothing if it is this user's.
     pub fn foreign(&self) -> Result<Option<Foreign>, EngineError> {
-        Ok(self.log.standing()?.foreign().cloned())
+        Ok(self.log.ownership()?.foreign().cloned())
     }
 
     /// Fails for a bubble that is not this user's.
@@ -211,14 +211,14 @@ impl Bubble {
     }
 
     /// Returns the workspace of a bubble that has one.
-    pub(crate) fn workspace(&self, state: &BubbleState) -> Result<BubbleWorkspace, EngineError> {
+    pub(crate) fn workspace(&self, state: &BubbleState) -> Result<Worktree, EngineError> {
         let record = state.evidence.workspace.as_ref().ok_or_else(|| {
             EngineError::BadInput(format!(
                 "bubble {} has no workspace yet; start it: pairflow start {}",
                 self.id, self.id
             ))
         })?;
-        Ok(BubbleWorkspace::recorded(self.control.repo(), &self.id, record))
+        Ok(Worktree::recorded(self.control.repo(), &self.id, record))
     }
 
     /// Takes the lock of one verb, which the kernel frees with its holder; nothing if someone else has it.
@@ -226,7 +226,7 @@ impl Bubble {
         let (disk, locks) = (&self.engine.disk, self.control.locks());
         let path = locks.join(format!("{}.{verb}.lock", self.id));
         disk.create_dir(&locks).map_err(StoreError::from)?;
-        Ok(disk.lock(&path, LockMode::Exclusive, LAST_BREATH).map_err(StoreError::from)?)
+        Ok(disk.lock(&path, LockMode::Exclusive, DYING_HOLDER_PATIENCE).map_err(StoreError::from)?)
     }
 }
 
@@ -243,7 +243,7 @@ pub struct Listed {
 impl Listed {
     fn of(bubble: Bubble) -> Self {
         let state = bubble.load().map(|loaded| loaded.state);
-        match bubble.log.standing() {
+        match bubble.log.ownership() {
             Ok(standing) => Self { state, foreign: standing.foreign().cloned(), bubble },
             // Nobody acts for a bubble of which it cannot be told whose it is.
             Err(error) => Self { state: state.and_then(|_| Err(error.into())), foreign: None, bubble },

@@ -17,7 +17,7 @@ use crate::workspace::{Location, locate};
 /// The rules say no.
 const REFUSED: u8 = 1;
 /// Something outside failed.
-const WORLD_FAILED: u8 = 3;
+const IO_ERROR: u8 = 3;
 /// Somebody else was faster.
 const LOST_RACE: u8 = 4;
 /// The log is damaged.
@@ -81,13 +81,13 @@ impl From<&EngineError> for Denial {
             EngineError::NotProven(_) | EngineError::BadInput(_) => Self::refused(error.to_string()),
             EngineError::Store(store) => of_store(store, error),
             EngineError::Git(GitError::TooOld { .. }) => {
-                Self { exit: WORLD_FAILED, message: sentence(error), next: Some("pairflow doctor".to_owned()) }
+                Self { exit: IO_ERROR, message: sentence(error), next: Some("pairflow doctor".to_owned()) }
             }
             EngineError::Git(GitError::NotARepository { .. }) => {
                 Self::refused(sentence(error)).next("cd YOUR-PROJECT".to_owned())
             }
             EngineError::Git(git) if is_refusal(git) => Self::refused(sentence(error)),
-            _ => Self { exit: WORLD_FAILED, message: sentence(error), next: None },
+            _ => Self { exit: IO_ERROR, message: sentence(error), next: None },
         }
     }
 }
@@ -119,7 +119,7 @@ impl Bubble {
 
     /// Says what can be done about a bubble that is foreign because of `why`.
     pub fn notice_of(&self, why: &Foreign) -> ForeignNotice {
-        ForeignNotice { why: why.to_string(), next: onward(&self.id, why), remove: self.removing(why) }
+        ForeignNotice { why: why.to_string(), next: next_command(&self.id, why), remove: self.removing(why) }
     }
 
     /// Returns the command lines that remove the bubble; none where the next step leaves it behind. `delete` is for one's
@@ -172,7 +172,7 @@ fn is_refusal(git: &GitError) -> bool {
 }
 
 /// Returns the command line that creates a bubble from the branch of another one's worktree.
-fn anew(worktree: Option<&Path>) -> String {
+fn create_command(worktree: Option<&Path>) -> String {
     let head = worktree.and_then(|path| Repo::locate(path).ok()).map(|repo| head(&repo.git_dir));
     match head {
         Some(GitHead::Branch(branch)) => format!("pairflow create --base {}", quoted(&branch)),
@@ -194,16 +194,18 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
         | StoreError::StateOfOther { .. }
         | StoreError::TooLarge { .. } => REFUSED,
         StoreError::Changed { .. } => LOST_RACE,
-        _ => WORLD_FAILED,
+        _ => IO_ERROR,
     };
     let next = match store {
         StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
         StoreError::StateOfOther { path } | StoreError::StateNotDirectory { path } => {
             Some(format!("ls -ld {}", quoted(&path.display().to_string())))
         }
-        StoreError::Foreign { id, why } => Some(onward(id, why)),
+        StoreError::Foreign { id, why } => Some(next_command(id, why)),
         StoreError::Changed { id } => Some(format!("pairflow adopt {id}")),
-        StoreError::OtherFormat { found, read, worktree, .. } => (found < read).then(|| anew(worktree.as_deref())),
+        StoreError::OtherFormat { found, read, worktree, .. } => {
+            (found < read).then(|| create_command(worktree.as_deref()))
+        }
         StoreError::StateShared { path } => Some(format!("chmod go-w {}", quoted(&path.display().to_string()))),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,
@@ -212,7 +214,7 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
 }
 
 /// Returns the command line that goes on from a bubble that is foreign because of `why`.
-pub(super) fn onward(id: &BubbleId, why: &Foreign) -> String {
+pub(super) fn next_command(id: &BubbleId, why: &Foreign) -> String {
     match why {
         // It leads to files of unknown origin, so it is moved away, never followed.
         Foreign::Linked { path } => {

@@ -73,7 +73,7 @@ pub enum EngineError {
     Effect(String),
     /// An I/O error outside of pairflow.
     #[error("{what}")]
-    World {
+    Io {
         /// What was tried.
         what: String,
         /// Why it failed.
@@ -83,8 +83,8 @@ pub enum EngineError {
 
 impl EngineError {
     /// Makes an error of the world out of an I/O error.
-    pub fn world(what: impl Into<String>, source: std::io::Error) -> Self {
-        Self::World { what: what.into(), source }
+    pub fn io(what: impl Into<String>, source: std::io::Error) -> Self {
+        Self::Io { what: what.into(), source }
     }
 }
 

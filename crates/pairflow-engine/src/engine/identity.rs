@@ -14,7 +14,7 @@ pub struct AgentToken(String);
 impl AgentToken {
     /// Draws a new token: 256 random bits.
     pub fn draw() -> Result<Self, EngineError> {
-        let bytes = random().map_err(|error| EngineError::world("cannot draw random numbers for a token", error))?;
+        let bytes = random().map_err(|error| EngineError::io("cannot draw random numbers for a token", error))?;
         Ok(Self(hex(&bytes)))
     }
 

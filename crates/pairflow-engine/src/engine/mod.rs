@@ -9,7 +9,7 @@ mod identity;
 mod places;
 mod trust;
 
-pub(crate) use apply::says;
+pub(crate) use apply::is_same_command;
 pub use apply::{Applied, INLINE_LIMIT};
 pub use bubble::{Bubble, Engine, Listed};
 pub use denial::Denial;

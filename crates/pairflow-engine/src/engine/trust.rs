@@ -128,13 +128,13 @@ impl Engine {
         written.map_err(|error| {
             // The first failure is the one to tell.
             let _ = std::fs::remove_file(&staged);
-            EngineError::world(format!("cannot write {}", path.display()), error)
+            EngineError::io(format!("cannot write {}", path.display()), error)
         })
     }
 
     fn writing_book(&self) -> Result<Guard, EngineError> {
         let dir = &self.dirs.state;
-        let failed = |error| EngineError::world(format!("cannot make {}", dir.display()), error);
+        let failed = |error| EngineError::io(format!("cannot make {}", dir.display()), error);
         std::fs::create_dir_all(dir).map_err(failed)?;
         let lock = self.dirs.state.join("trust.lock");
         let held = || EngineError::Effect(format!("another process holds {}; try again", lock.display()));

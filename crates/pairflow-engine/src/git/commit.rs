@@ -14,14 +14,14 @@ use super::identity::commit_identity;
 use super::repo::{GitHead, head};
 use super::repo::{Repo, is_ancestor, resolve, unique};
 use super::run::{Git, GitCall};
-use super::snapshot::relay;
-use super::workspace::BubbleWorkspace;
+use super::snapshot::fetch_from_clone;
+use super::workspace::Worktree;
 
 /// What is to be committed.
 #[derive(Debug, Clone)]
 pub struct CommitRequest<'a> {
     /// Where. Its `base` becomes the only parent.
-    pub workspace: &'a BubbleWorkspace,
+    pub workspace: &'a Worktree,
     /// The approved tree.
     pub tree: &'a TreeId,
     /// The bubble's branch.
@@ -53,10 +53,10 @@ const REF_PATIENCE: &str = "5000";
 pub fn commit(request: &CommitRequest<'_>) -> Result<BubbleCommit, GitError> {
     request.workspace.connected()?;
     let git = request.workspace.git();
-    let message = tidy(request.message)?;
+    let message = normalize_message(request.message)?;
     let branch = format!("refs/heads/{}", request.branch);
     let tip = resolve(&git, &branch)?;
-    let identity = known(request.identity, &request.workspace.repo()?)?;
+    let identity = resolve_identity(request.identity, &request.workspace.repo()?)?;
     let making = CommitAttempt { request, git: &git, branch: &branch, identity: &identity };
     let commit = match &tip {
         Some(tip) if making.is_made(tip, &message)? => tip.clone(),
@@ -71,7 +71,7 @@ pub fn commit(request: &CommitRequest<'_>) -> Result<BubbleCommit, GitError> {
 }
 
 /// Returns who commits: as recorded, and as git says now where nothing is recorded.
-pub(super) fn known(recorded: Option<&CommitIdentity>, repo: &Repo) -> Result<CommitIdentity, GitError> {
+pub(super) fn resolve_identity(recorded: Option<&CommitIdentity>, repo: &Repo) -> Result<CommitIdentity, GitError> {
     let Some(recorded) = recorded else { return commit_identity(repo) };
     if recorded.author.is_some() && recorded.committer.is_some() {
         return Ok(recorded.clone());
@@ -119,7 +119,8 @@ fn sign(git: &Git, call: GitCall, signing: &Signing, committer: &Person) -> Resu
         None if format != "ssh" => Ok(call.arg(format!("-S{committer}"))),
         // Only git knows the usual key, and it would take one that was set since.
         None => {
-            match git.run(GitCall::new(["config", "--get", "user.signingKey"]).raw_config().accept(&[0, 1]))?.code {
+            match git.run(GitCall::new(["config", "--get", "user.signingKey"]).unpinned_config().accept(&[0, 1]))?.code
+            {
                 0 => {
                     Err(GitError::NotSigned { said: "user.signingKey was set after the bubble was created".to_owned() })
                 }
@@ -236,7 +237,7 @@ fn ask_hooks_with(
         let call = GitCall::new(["hook", "run", "--ignore-missing", hook])
             .index(index)
             .setting("core.hooksPath", &hooks.dir)
-            .bounded();
+            .filtered_env();
         let call = args.iter().fold(call.arg("--"), GitCall::arg).env("GIT_LITERAL_PATHSPECS", "0");
         git.run(call.within(std::time::Duration::from_secs(600))).map_err(|error| match error {
             GitError::Failed { stderr, .. } => GitError::HookRefused { hook, output: stderr },
@@ -249,13 +250,13 @@ fn ask_hooks_with(
     }
     run("commit-msg", &[text])?;
     let message = crate::regular::read_text(text).map_err(|source| GitError::io("read", text, source))?;
-    tidy(&message)
+    normalize_message(&message)
 }
 
 /// Brings the commit of a clone into the repository, on a branch that nobody else has.
 fn deliver(request: &CommitRequest<'_>, branch: &str, commit: &CommitId) -> Result<(), GitError> {
     let note = request.workspace.private_ref("commit");
-    relay(request.workspace, branch, &note, &commit.0)?;
+    fetch_from_clone(request.workspace, branch, &note, &commit.0)?;
     let git = request.workspace.repo()?.git();
     match resolve(&git, branch)? {
         Some(tip) if tip == *commit => Ok(()),
@@ -278,13 +279,13 @@ fn refresh_index(request: &CommitRequest<'_>, git: &Git) -> Result<bool, GitErro
 }
 
 /// Sets the worktree's own index to a tree, without touching a file.
-pub(crate) fn show_in_index(workspace: &BubbleWorkspace, git: &Git, tree: &str) -> Result<(), GitError> {
+pub(crate) fn show_in_index(workspace: &Worktree, git: &Git, tree: &str) -> Result<(), GitError> {
     git.run(GitCall::new(["read-tree", "--reset", tree]).index(&workspace.index()).whole())?;
     let refresh = GitCall::new(["update-index", "-q", "--refresh"]).index(&workspace.index());
     git.run(refresh.accept(&[0, 1])).map(drop)
 }
 
-fn tidy(message: &str) -> Result<String, GitError> {
+fn normalize_message(message: &str) -> Result<String, GitError> {
     let message = message.trim();
     if message.is_empty() { Err(GitError::EmptyMessage) } else { Ok(format!("{message}\n")) }
 }

@@ -18,7 +18,7 @@ use super::isolation::entries;
 use super::repo::{Repo, unique};
 use super::run::{Git, GitCall};
 use super::snapshot::changes;
-use super::workspace::BubbleWorkspace;
+use super::workspace::Worktree;
 
 /// The settings that say who commits, how the commit is signed and where hooks are.
 const SETTINGS: &str = r"^((user|author|committer|commit|gpg)\.|core\.hookspath$)";
@@ -29,7 +29,7 @@ const CRUD: &[char] = &['.', ',', ':', ';', '<', '>', '"', '\\', '\''];
 /// Returns who commits in `repo` now, how the commit is signed, and which hooks there are.
 pub fn commit_identity(repo: &Repo) -> Result<CommitIdentity, GitError> {
     let call = GitCall::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", SETTINGS]);
-    let listing = repo.git().run(with_system(call.raw_config().accept(&[0, 1])))?;
+    let listing = repo.git().run(with_system(call.unpinned_config().accept(&[0, 1])))?;
     let settings = Settings::parse(&listing.stdout);
     let env = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     Ok(CommitIdentity {
@@ -137,7 +137,7 @@ pub(super) fn hooks(repo: &Repo, elsewhere: bool) -> Result<Option<Hooks>, GitEr
 }
 
 /// Returns the hooks that have a say in a commit and lie in a bubble's worktree or repository.
-pub fn commit_hooks(workspace: &BubbleWorkspace) -> Result<Vec<&'static str>, GitError> {
+pub fn commit_hooks(workspace: &Worktree) -> Result<Vec<&'static str>, GitError> {
     let repo = workspace.repo()?;
     let dir = hooks_dir(&repo)?;
     let inside = dir.strip_prefix(&repo.root).ok().filter(|_| !dir.starts_with(&repo.common_dir));
@@ -146,11 +146,7 @@ pub fn commit_hooks(workspace: &BubbleWorkspace) -> Result<Vec<&'static str>, Gi
 }
 
 /// Names the hooks that the work changes; those of the base are run nevertheless.
-pub fn hooks_changed_by_work(
-    workspace: &BubbleWorkspace,
-    hooks: &Hooks,
-    tree: &TreeId,
-) -> Result<Vec<String>, GitError> {
+pub fn hooks_changed_by_work(workspace: &Worktree, hooks: &Hooks, tree: &TreeId) -> Result<Vec<String>, GitError> {
     let Hooks::Base { path } = hooks else { return Ok(Vec::new()) };
     let git = workspace.git();
     let base = git.run(GitCall::new(["rev-parse", "--verify", &format!("{}^{{tree}}", workspace.base)]))?.tree()?;
@@ -166,7 +162,7 @@ pub(super) struct RunnableHooks {
 
 impl RunnableHooks {
     /// Makes the recorded hooks ready to run, or says why they do not run.
-    pub(super) fn of(workspace: &BubbleWorkspace, recorded: Option<&Hooks>) -> Result<Self, GitError> {
+    pub(super) fn of(workspace: &Worktree, recorded: Option<&Hooks>) -> Result<Self, GitError> {
         let Some(recorded) = recorded else {
             return Err(GitError::HooksUnknown { id: workspace.id.clone() });
         };
@@ -179,7 +175,7 @@ impl RunnableHooks {
     }
 
     /// Makes a directory that only this user can read.
-    fn empty(workspace: &BubbleWorkspace) -> Result<Self, GitError> {
+    fn empty(workspace: &Worktree) -> Result<Self, GitError> {
         let runtime = workspace.runtime_dir();
         let dir = runtime.join(format!("hooks.{}.{}", std::process::id(), unique()));
         let make = || {
@@ -191,7 +187,7 @@ impl RunnableHooks {
     }
 
     /// Copies the hooks of a directory, and fails unless each copied file is as recorded.
-    fn copy_unchanged(&self, workspace: &BubbleWorkspace, path: &str, recorded: &Hooks) -> Result<(), GitError> {
+    fn copy_unchanged(&self, workspace: &Worktree, path: &str, recorded: &Hooks) -> Result<(), GitError> {
         let dir = workspace.root.join(path);
         // The copies are compared, not the files: those can be replaced between the comparison and the run.
         let files = HookScan::below(&dir, Some(&self.dir))?;
@@ -204,7 +200,7 @@ impl RunnableHooks {
     }
 
     /// Checks the hooks of the base out.
-    fn check_out_base(&self, workspace: &BubbleWorkspace, path: &str) -> Result<(), GitError> {
+    fn check_out_base(&self, workspace: &Worktree, path: &str) -> Result<(), GitError> {
         let git = workspace.git();
         let tree = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
         let tree = git.run(tree.arg(format!("{}:{path}", workspace.base)).accept(&[0, 1, 128]))?;
@@ -247,7 +243,7 @@ fn check_out(git: &Git, tree: &TreeId, dir: &Path) -> Result<(), GitError> {
 
 /// Returns where the hooks of a repository lie. A relative path is one inside of the main checkout.
 fn hooks_dir(repo: &Repo) -> Result<PathBuf, GitError> {
-    let call = GitCall::new(["config", "--type=path", "--get", "core.hooksPath"]).raw_config().accept(&[0, 1]);
+    let call = GitCall::new(["config", "--type=path", "--get", "core.hooksPath"]).unpinned_config().accept(&[0, 1]);
     let configured = repo.git().run(call)?.line()?;
     if configured.is_empty() {
         return Ok(repo.common_dir.join("hooks"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::CommitIdentity;
 
-use super::commit::{commit_as_person, known, moved_error};
+use super::commit::{commit_as_person, moved_error, resolve_identity};
 use super::error::GitError;
 use super::repo::{GitHead, head};
 use super::repo::{Repo, is_ancestor, linked};
@@ -102,7 +102,7 @@ pub fn plan_merge(request: &MergeRequest<'_>) -> Result<MergePlan, GitError> {
         MergeKind::FastForward(request.commit.clone())
     } else {
         match merge_tree(&git, &tip, request.commit, None)? {
-            MergedTree::Tree(tree) => MergeKind::Join(join(request, &git, &tip, &tree)?),
+            MergedTree::Tree(tree) => MergeKind::Join(commit_join(request, &git, &tip, &tree)?),
             MergedTree::Conflict(files) => MergeKind::Conflict(files),
         }
     };
@@ -182,9 +182,9 @@ fn merged(git: &Git, call: GitCall) -> Result<(TreeId, Vec<String>), GitError> {
     if (answer.code == 0) == files.is_empty() { Ok((TreeId(tree), files)) } else { Err(answer.unexpected()) }
 }
 
-fn join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) -> Result<CommitId, GitError> {
+fn commit_join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) -> Result<CommitId, GitError> {
     let message = format!("Merge branch '{}' into {}\n", request.bubble_branch, request.base_branch);
-    let identity = known(request.identity, request.repo)?;
+    let identity = resolve_identity(request.identity, request.repo)?;
     let commit = commit_as_person(git, tree, &[tip, request.commit], message, &identity)?;
     let kept = format!("refs/pairflow/{}/merge", request.id);
     git.run(GitCall::new(["update-ref", &kept, &commit.0]).durable())?;

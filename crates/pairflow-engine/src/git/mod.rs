@@ -31,8 +31,8 @@ pub use run::{Git, GitCall, GitOutput, OLDEST_GIT, is_recent, version};
 pub use snapshot::{
     KeptSnapshot, changes, diff_stat, diff_text, exact_patch, keep, line_diff, observe, same_change, take,
 };
-pub(crate) use snapshot::{NEWEST, bare_line_diff, is_reread, own_commit, relay};
+pub(crate) use snapshot::{NEWEST, bare_line_diff, fetch_from_clone, is_reread, own_commit};
 pub(crate) use update::{ManualMerge, bring_to, force_to, is_untouched, join_by_hand, tree_of, would_update};
 pub use update::{UpdateRequest, Updated, update};
-pub use workspace::{BubbleWorkspace, ignore_changes};
+pub use workspace::{Worktree, ignore_changes};
 pub(crate) use workspace::{attributes_hash, exclude_patterns, forget_index};

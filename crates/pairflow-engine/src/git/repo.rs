@@ -32,7 +32,7 @@ impl Repo {
     pub fn discover(path: &Path) -> Result<Self, GitError> {
         let repo = Self::locate(path)?;
         let git = repo.git();
-        let bare = GitCall::new(["config", "--type=bool", "--get", "core.bare"]).raw_config().accept(&[0, 1]);
+        let bare = GitCall::new(["config", "--type=bool", "--get", "core.bare"]).unpinned_config().accept(&[0, 1]);
         if git.run(bare)?.line()? == "true" {
             return Err(GitError::Bare { path: repo.common_dir });
         }
@@ -218,7 +218,7 @@ fn common_dir_of(git_dir: &Path) -> PathBuf {
 /// Asks a git directory that is not called `.git` where its main checkout is.
 fn configured_root(common_dir: &Path) -> Result<Option<PathBuf>, GitError> {
     let git = Git::at(common_dir, common_dir, common_dir);
-    let get = |key: &str| git.run(GitCall::new(["config", "--get", key]).raw_config().accept(&[0, 1]))?.line();
+    let get = |key: &str| git.run(GitCall::new(["config", "--get", key]).unpinned_config().accept(&[0, 1]))?.line();
     if get("core.bare")? == "true" {
         return Err(GitError::Bare { path: common_dir.to_owned() });
     }
@@ -278,7 +278,8 @@ pub fn seed(root: &Path, files: &[(&str, &str)], message: &str) -> Result<Repo, 
         let path = root.join(name);
         crate::regular::write(&path, text).map_err(|source| GitError::io("write", &path, source))?;
     }
-    Git::nowhere().run(GitCall::new(["init", "--quiet", "--template=", "--initial-branch=main", "--"]).arg(root))?;
+    Git::outside_repository()
+        .run(GitCall::new(["init", "--quiet", "--template=", "--initial-branch=main", "--"]).arg(root))?;
     let repo = Repo::locate(root)?;
     let git = repo.git();
     let (name, email) = IDENTITY;

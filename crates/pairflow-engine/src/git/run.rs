@@ -79,7 +79,7 @@ impl Git {
     }
 
     /// Pins git to a directory of our own; without `work_tree` there are no files, and so no attributes either.
-    pub(super) fn apart(apart: IsolatedGitDir, work_tree: Option<&Path>) -> Self {
+    pub(super) fn isolated(apart: IsolatedGitDir, work_tree: Option<&Path>) -> Self {
         let git_dir = apart.path().to_owned();
         let work_tree = work_tree.unwrap_or(&git_dir).to_owned();
         let pinned = Pinned { common_dir: git_dir.clone(), git_dir, work_tree, apart: Some(apart) };
@@ -87,13 +87,13 @@ impl Git {
     }
 
     /// Returns git for the objects that this one knows, without any setting or attribute; they have names like `object`.
-    pub(super) fn objects_alone(&self, object: &str) -> Result<Self, GitError> {
+    pub(super) fn objects_only(&self, object: &str) -> Result<Self, GitError> {
         let common_dir = self.pinned.as_ref().map_or(Path::new("/"), |pinned| &pinned.common_dir);
-        Ok(Self::apart(IsolatedGitDir::make(&std::env::temp_dir(), common_dir, object)?, None))
+        Ok(Self::isolated(IsolatedGitDir::make(&std::env::temp_dir(), common_dir, object)?, None))
     }
 
     /// Runs git outside of any repository, for `clone`.
-    pub(crate) fn nowhere() -> Self {
+    pub(crate) fn outside_repository() -> Self {
         Self { pinned: None, neutral: OnceLock::new() }
     }
 
@@ -185,7 +185,7 @@ impl Git {
             return Ok(known);
         }
         let listing = GitCall::new(["config", "--includes", "--show-scope", "-z", "--get-regexp", isolation::NAMED]);
-        let listing = self.run(listing.raw_config().accept(&[0, 1]))?;
+        let listing = self.run(listing.unpinned_config().accept(&[0, 1]))?;
         Ok(self.neutral.get_or_init(|| isolation::neutralise(&listing.stdout)))
     }
 }
@@ -231,7 +231,7 @@ impl GitCall {
     }
 
     /// Hands on only those of our own variables that checks get, too: for calls that run programs of the repository.
-    pub(super) fn bounded(mut self) -> Self {
+    pub(super) fn filtered_env(mut self) -> Self {
         self.bounded = true;
         self
     }
@@ -272,7 +272,7 @@ impl GitCall {
     }
 
     /// Reads the configuration as it is written. For `git config` alone, which runs nothing.
-    pub(super) fn raw_config(mut self) -> Self {
+    pub(super) fn unpinned_config(mut self) -> Self {
         self.unpinned = true;
         self
     }
@@ -430,7 +430,7 @@ fn trimmed(stderr: &[u8]) -> String {
 
 /// Returns what `git --version` says, without its first two words.
 pub fn version() -> Result<String, GitError> {
-    let line = Git::nowhere().run(GitCall::new(["--version"]).raw_config())?.line()?;
+    let line = Git::outside_repository().run(GitCall::new(["--version"]).unpinned_config())?.line()?;
     Ok(line.strip_prefix("git version ").unwrap_or(&line).to_owned())
 }
 

@@ -13,7 +13,7 @@ use pairflow_core::ids::{CommitId, TreeId};
 
 use super::error::GitError;
 use super::run::{Git, GitCall, GitOutput};
-use super::workspace::{BubbleWorkspace, Index, reading};
+use super::workspace::{Index, Worktree, reading_git};
 
 /// The name of the private ref that keeps the commit of the newest snapshot.
 pub(crate) const NEWEST: &str = "newest";
@@ -33,20 +33,16 @@ pub struct KeptSnapshot {
 }
 
 /// Returns the tree of the worktree: tracked files plus untracked ones that are not ignored.
-pub fn observe(workspace: &BubbleWorkspace) -> Result<TreeId, GitError> {
-    let (tree, index) = look(workspace)?;
+pub fn observe(workspace: &Worktree) -> Result<TreeId, GitError> {
+    let (tree, index) = read_worktree(workspace)?;
     index.keep();
     Ok(tree)
 }
 
 /// Whether the file `path` of the tree `now` is what git makes of the one in `before` when it reads it, such as other line
 /// ends: nobody has changed it.
-pub(crate) fn is_reread(
-    workspace: &BubbleWorkspace,
-    (before, now): (&TreeId, &TreeId),
-    path: &str,
-) -> Result<bool, GitError> {
-    let git = &reading(workspace, &Index::open(workspace)?)?;
+pub(crate) fn is_reread(workspace: &Worktree, (before, now): (&TreeId, &TreeId), path: &str) -> Result<bool, GitError> {
+    let git = &reading_git(workspace, &Index::open(workspace)?)?;
     let entry = |tree: &TreeId| -> Result<Option<(String, String)>, GitError> {
         let listed = git.run(GitCall::new(["ls-tree", "-z", &tree.0, "--"]).arg(path))?;
         let words = listed.parts().next().map(|line| String::from_utf8_lossy(line).into_owned());
@@ -60,28 +56,28 @@ pub(crate) fn is_reread(
 }
 
 /// Keeps the tree of the worktree on `refs/pairflow/<id>/<number>`. The same tree gives the same commit again.
-pub fn take(workspace: &BubbleWorkspace, number: u64) -> Result<KeptSnapshot, GitError> {
+pub fn take(workspace: &Worktree, number: u64) -> Result<KeptSnapshot, GitError> {
     keep(workspace, observe(workspace)?, number)
 }
 
 /// Keeps a tree that was observed before on `refs/pairflow/<id>/<number>`, and its commit on `newest` beside it.
 ///
 /// The numbered ref holds the tree itself: git keeps it as it would keep a commit, and `git log --all` does not list it.
-pub fn keep(workspace: &BubbleWorkspace, tree: TreeId, number: u64) -> Result<KeptSnapshot, GitError> {
+pub fn keep(workspace: &Worktree, tree: TreeId, number: u64) -> Result<KeptSnapshot, GitError> {
     let git = workspace.git();
     let commit = commit_of(workspace, &git, &tree)?;
     let (r#ref, newest) = (workspace.private_ref(number), workspace.private_ref(NEWEST));
     let moves = format!("start\nupdate {ref} {tree}\nupdate {newest} {commit}\nprepare\ncommit\n", ref = r#ref);
     git.run(GitCall::new(["update-ref", "--stdin"]).input(moves).durable())?;
     if workspace.is_clone() {
-        relay(workspace, &r#ref, &r#ref, &tree.0)?;
-        relay(workspace, &newest, &newest, &commit.0)?;
+        fetch_from_clone(workspace, &r#ref, &r#ref, &tree.0)?;
+        fetch_from_clone(workspace, &newest, &newest, &commit.0)?;
     }
     Ok(KeptSnapshot { tree, commit, r#ref })
 }
 
 /// Brings a ref of a clone into the repository, so that it outlives the clone.
-pub(crate) fn relay(workspace: &BubbleWorkspace, from: &str, to: &str, expected: &str) -> Result<(), GitError> {
+pub(crate) fn fetch_from_clone(workspace: &Worktree, from: &str, to: &str, expected: &str) -> Result<(), GitError> {
     let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
     // A remote of that name in the configuration could name another program for the other side.
     let call = GitCall::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
@@ -99,7 +95,7 @@ pub(crate) fn relay(workspace: &BubbleWorkspace, from: &str, to: &str, expected:
 }
 
 /// Makes the commit of a snapshot; it depends on nothing but the tree, the base and the bubble.
-pub(super) fn commit_of(workspace: &BubbleWorkspace, git: &Git, tree: &TreeId) -> Result<CommitId, GitError> {
+pub(super) fn commit_of(workspace: &Worktree, git: &Git, tree: &TreeId) -> Result<CommitId, GitError> {
     own_commit(git, tree, &workspace.base, format!("pairflow: snapshot of {}\n", workspace.id))
 }
 
@@ -120,25 +116,25 @@ pub(crate) fn own_commit(git: &Git, tree: &TreeId, parent: &CommitId, message: S
 }
 
 /// Reads the worktree into an index of its own, and returns it with its tree.
-pub(super) fn look(workspace: &BubbleWorkspace) -> Result<(TreeId, Index), GitError> {
+pub(super) fn read_worktree(workspace: &Worktree) -> Result<(TreeId, Index), GitError> {
     workspace.connected()?;
     let mut index = Index::open(workspace)?;
-    let git = &reading(workspace, &index)?;
-    let mut filled = fill(workspace, git, &index);
+    let git = &reading_git(workspace, &index)?;
+    let mut filled = fill_index(workspace, git, &index);
     let stopped = matches!(filled, Err(GitError::TimedOut { .. } | GitError::Blocked { .. }));
     if filled.is_err() && !stopped && index.is_warm() {
         // The cache may be damaged; without it every file is read again. A git that was stopped would hang again.
         index.clear()?;
-        filled = fill(workspace, git, &index);
+        filled = fill_index(workspace, git, &index);
     }
     match filled {
         Ok(tree) => Ok((tree, index)),
-        Err(error @ GitError::Failed { .. }) => Err(explain(workspace, git, &index).unwrap_or(error)),
+        Err(error @ GitError::Failed { .. }) => Err(find_unreadable(workspace, git, &index).unwrap_or(error)),
         Err(error) => Err(error),
     }
 }
 
-fn fill(workspace: &BubbleWorkspace, git: &Git, index: &Index) -> Result<TreeId, GitError> {
+fn fill_index(workspace: &Worktree, git: &Git, index: &Index) -> Result<TreeId, GitError> {
     if !index.is_warm() {
         git.run(GitCall::new(["read-tree", &workspace.base.0]).index(index.path()).whole())?;
     }
@@ -167,7 +163,7 @@ fn follow_submodules(git: &Git, index: &Index, entries: &GitOutput) -> Result<()
 }
 
 /// Ignored files belong to the tree if, and only if, the worktree's own index lists them.
-fn follow_tracking(workspace: &BubbleWorkspace, git: &Git, index: &Index) -> Result<(), GitError> {
+fn follow_tracking(workspace: &Worktree, git: &Git, index: &Index) -> Result<(), GitError> {
     if !workspace.index().is_file() {
         return Ok(());
     }
@@ -190,7 +186,7 @@ fn follow_tracking(workspace: &BubbleWorkspace, git: &Git, index: &Index) -> Res
 }
 
 /// A repository inside the worktree would enter as a bare commit name. Only declared submodules may do that.
-fn refuse_nested(workspace: &BubbleWorkspace, git: &Git, entries: &GitOutput) -> Result<(), GitError> {
+fn refuse_nested(workspace: &Worktree, git: &Git, entries: &GitOutput) -> Result<(), GitError> {
     let links: Vec<&[u8]> = entries.parts().filter(|entry| entry.starts_with(GITLINK)).filter_map(path_of).collect();
     if links.is_empty() {
         return Ok(());
@@ -208,7 +204,7 @@ fn refuse_nested(workspace: &BubbleWorkspace, git: &Git, entries: &GitOutput) ->
 }
 
 /// pairflow's own files and those that were copied in stay as they are in the base, which mostly means: absent.
-fn leave_out_own(workspace: &BubbleWorkspace, git: &Git, index: &Index, entries: &GitOutput) -> Result<(), GitError> {
+fn leave_out_own(workspace: &Worktree, git: &Git, index: &Index, entries: &GitOutput) -> Result<(), GitError> {
     let own = |path: &[u8]| {
         let under = path.strip_prefix(OWN).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
         under || workspace.included.iter().any(|included| included.as_bytes() == path)
@@ -232,7 +228,7 @@ fn leave_out_own(workspace: &BubbleWorkspace, git: &Git, index: &Index, entries:
 }
 
 /// Finds out which file kept git from reading the worktree, if one did.
-fn explain(workspace: &BubbleWorkspace, git: &Git, index: &Index) -> Option<GitError> {
+fn find_unreadable(workspace: &Worktree, git: &Git, index: &Index) -> Option<GitError> {
     let list = |args: &[&str]| git.run(listing(args).index(index.path()));
     let others = list(&["--others", "--directory"]).ok()?;
     let dirs = others.parts().filter(|part| part.ends_with(b"/")).map(|part| PathBuf::from(OsStr::from_bytes(part)));
@@ -371,7 +367,7 @@ fn difference(
         Some(limit) => call.cut_at(limit),
         None => call,
     };
-    git.objects_alone(&from.0)?.run(call)
+    git.objects_only(&from.0)?.run(call)
 }
 
 /// Reads `added TAB removed TAB path`; a binary file has dashes instead of numbers.

@@ -16,10 +16,10 @@ use super::repo::{GitHead, head};
 use super::repo::{is_ancestor, replace, resolve};
 use super::run::{Git, GitCall};
 use super::snapshot::changes;
-use super::snapshot::{commit_of, listing, look, own_commit};
-use super::workspace::BubbleWorkspace;
+use super::snapshot::{commit_of, listing, own_commit, read_worktree};
 use super::workspace::Index;
-use super::workspace::reading;
+use super::workspace::Worktree;
+use super::workspace::reading_git;
 
 /// What is to be merged into a worktree.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ struct UpdatePlan {
     merged: Result<TreeId, Vec<String>>,
 }
 
-fn join(workspace: &BubbleWorkspace, git: &Git, wanted: &UpdateRequest<'_>) -> Result<UpdatePlan, GitError> {
+fn plan_update(workspace: &Worktree, git: &Git, wanted: &UpdateRequest<'_>) -> Result<UpdatePlan, GitError> {
     workspace.connected()?;
     let tip = workspace.repo()?.resolve_branch(wanted.base_branch)?;
     fetch_into_clone(workspace, git, wanted.base_branch)?;
@@ -71,7 +71,7 @@ fn join(workspace: &BubbleWorkspace, git: &Git, wanted: &UpdateRequest<'_>) -> R
     };
     let base = resolved.map_or(tip, |conflict| conflict.base.clone());
     let base_tree = tree_of(git, &base)?;
-    let (now, index) = look(workspace)?;
+    let (now, index) = read_worktree(workspace)?;
     let ours = commit_of(workspace, git, &now)?;
     let joined = merge_marked(git, &ours, &base, Some(&workspace.base))?;
     let merged = match unresolved(&joined.1, resolved) {
@@ -82,20 +82,17 @@ fn join(workspace: &BubbleWorkspace, git: &Git, wanted: &UpdateRequest<'_>) -> R
 }
 
 /// Returns what [`update`] would come to now; nothing if it would meet a conflict. The worktree is left alone.
-pub(crate) fn would_update(
-    workspace: &BubbleWorkspace,
-    wanted: &UpdateRequest<'_>,
-) -> Result<Option<Updated>, GitError> {
-    let UpdatePlan { base, base_tree, now, merged, .. } = join(workspace, &workspace.git(), wanted)?;
+pub(crate) fn would_update(workspace: &Worktree, wanted: &UpdateRequest<'_>) -> Result<Option<Updated>, GitError> {
+    let UpdatePlan { base, base_tree, now, merged, .. } = plan_update(workspace, &workspace.git(), wanted)?;
     let moved = base != workspace.base;
     Ok(merged.ok().map(|tree| Updated { base, base_tree, before: now, tree, moved }))
 }
 
 /// Merges the tip of the base branch into the worktree. The caller records the new base.
-pub fn update(workspace: &BubbleWorkspace, wanted: &UpdateRequest<'_>) -> Result<Updated, GitError> {
+pub fn update(workspace: &Worktree, wanted: &UpdateRequest<'_>) -> Result<Updated, GitError> {
     let git = workspace.git();
     let notes = UpdateNotes { workspace, git: &git, number: wanted.number };
-    let UpdatePlan { base, base_tree, now, index, resolved, merged } = join(workspace, &git, wanted)?;
+    let UpdatePlan { base, base_tree, now, index, resolved, merged } = plan_update(workspace, &git, wanted)?;
     if base == workspace.base {
         return Ok(Updated { base, base_tree, before: now.clone(), tree: now, moved: false });
     }
@@ -114,17 +111,17 @@ pub fn update(workspace: &BubbleWorkspace, wanted: &UpdateRequest<'_>) -> Result
         notes.erase("update");
         return Err(error);
     }
-    follow(workspace, &git, &base)?;
+    advance_branch(workspace, &git, &base)?;
     keep_tracking(workspace, &index)?;
     Ok(Updated { base, base_tree, before, tree, moved: true })
 }
 
 /// Whether nobody has edited any of the files in conflict since the merge met it as the snapshot `number` was next.
-pub(crate) fn is_untouched(workspace: &BubbleWorkspace, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
+pub(crate) fn is_untouched(workspace: &Worktree, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
     let git = workspace.git();
     let notes = UpdateNotes { workspace, git: &git, number };
     let Some(met) = notes.read("conflict")? else { return Ok(false) };
-    let (now, _) = look(workspace)?;
+    let (now, _) = read_worktree(workspace)?;
     let edited = changes(&git, &met, &now)?;
     Ok(!edited.iter().any(|change| conflict.files.contains(&change.path)))
 }
@@ -142,7 +139,7 @@ pub(crate) enum ManualMerge {
 /// Merges the finished `commit` with `tip` and takes the files in conflict as the worktree has them; with `keep` also those
 /// that nobody has edited.
 pub(crate) fn join_by_hand(
-    workspace: &BubbleWorkspace,
+    workspace: &Worktree,
     (commit, tip): (&CommitId, &CommitId),
     keep: bool,
 ) -> Result<ManualMerge, GitError> {
@@ -151,7 +148,7 @@ pub(crate) fn join_by_hand(
     if merged.1.is_empty() {
         return Ok(ManualMerge::NoConflict);
     }
-    let (now, _) = look(workspace)?;
+    let (now, _) = read_worktree(workspace)?;
     let edited = changes(&git, &tree_of(&git, commit)?, &now)?;
     let is_edited = |path: &String| edited.iter().any(|change| change.path == *path);
     let untouched: Vec<_> = merged.1.iter().filter(|path| !keep && !is_edited(path)).cloned().collect();
@@ -165,22 +162,22 @@ pub(crate) fn join_by_hand(
 }
 
 /// Makes the files of the worktree those of `tree`. Ignored files stay.
-pub(crate) fn bring_to(workspace: &BubbleWorkspace, tree: &TreeId) -> Result<(), GitError> {
+pub(crate) fn bring_to(workspace: &Worktree, tree: &TreeId) -> Result<(), GitError> {
     let git = workspace.git();
-    let (now, index) = look(workspace)?;
+    let (now, index) = read_worktree(workspace)?;
     refuse_overwriting(workspace, &git, &index, (&now, tree))?;
     git.run(GitCall::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
 }
 
 /// Makes the files of a checkout of our own those of `commit`, whatever lies there, and lets its git say so, too. Ignored
 /// files that are not in the way stay. Returns the tree, and whether anything else was there.
-pub(crate) fn force_to(workspace: &BubbleWorkspace, commit: &CommitId) -> Result<(TreeId, bool), GitError> {
+pub(crate) fn force_to(workspace: &Worktree, commit: &CommitId) -> Result<(TreeId, bool), GitError> {
     let git = workspace.git();
-    let (now, index) = look(workspace)?;
+    let (now, index) = read_worktree(workspace)?;
     let tree = tree_of(&git, commit)?;
     if now != tree {
         // Files are written as they are read: without the settings of the repository.
-        let writing = reading(workspace, &index)?;
+        let writing = reading_git(workspace, &index)?;
         writing.run(GitCall::new(["read-tree", "--reset", "-u", &commit.0]).index(index.path()).whole())?;
     }
     index.copy_to(&workspace.index())?;
@@ -194,7 +191,7 @@ pub(crate) fn force_to(workspace: &BubbleWorkspace, commit: &CommitId) -> Result
 /// What an update remembers of the files before it, on private refs: after a crash nobody could tell any more which
 /// changes were the base's.
 struct UpdateNotes<'a> {
-    workspace: &'a BubbleWorkspace,
+    workspace: &'a Worktree,
     git: &'a Git,
     number: u64,
 }
@@ -239,7 +236,7 @@ fn unresolved(files: &[String], resolved: Option<&Conflict>) -> Option<Vec<Strin
 
 /// Returns the merged tree with the files that were in conflict as `now` has them.
 fn with_files_of(
-    workspace: &BubbleWorkspace,
+    workspace: &Worktree,
     git: &Git,
     now: &TreeId,
     (merged, files): (TreeId, Vec<String>),
@@ -265,7 +262,7 @@ pub(crate) fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> 
 
 /// git takes ignored files for expendable. They are not: an ignored `.env` is somebody's work.
 fn refuse_overwriting(
-    workspace: &BubbleWorkspace,
+    workspace: &Worktree,
     git: &Git,
     index: &Index,
     (from, to): (&TreeId, &TreeId),
@@ -289,7 +286,7 @@ fn refuse_overwriting(
     if files.is_empty() { Ok(()) } else { Err(GitError::WouldOverwrite { files }) }
 }
 
-fn fetch_into_clone(workspace: &BubbleWorkspace, git: &Git, base_branch: &str) -> Result<(), GitError> {
+fn fetch_into_clone(workspace: &Worktree, git: &Git, base_branch: &str) -> Result<(), GitError> {
     if !workspace.is_clone() {
         return Ok(());
     }
@@ -302,8 +299,8 @@ fn fetch_into_clone(workspace: &BubbleWorkspace, git: &Git, base_branch: &str) -
 
 /// Lets the worktree's own index list every file of the merged tree that is ignored now: otherwise a rule that the base
 /// brought, or the index of the new base, would drop it from the work.
-fn keep_tracking(workspace: &BubbleWorkspace, index: &Index) -> Result<(), GitError> {
-    let git = reading(workspace, index)?;
+fn keep_tracking(workspace: &Worktree, index: &Index) -> Result<(), GitError> {
+    let git = reading_git(workspace, index)?;
     let ignored = git.run(listing(&["--cached", "--ignored"]).index(index.path()))?.stdout;
     if ignored.is_empty() || !workspace.index().is_file() {
         return Ok(());
@@ -314,7 +311,7 @@ fn keep_tracking(workspace: &BubbleWorkspace, index: &Index) -> Result<(), GitEr
 
 /// Moves the bubble's branch along if no agent has committed on it, so that `git status` there shows the bubble's work
 /// only. Commits of agents stay where they are.
-fn follow(workspace: &BubbleWorkspace, git: &Git, base: &CommitId) -> Result<(), GitError> {
+fn advance_branch(workspace: &Worktree, git: &Git, base: &CommitId) -> Result<(), GitError> {
     let GitHead::Branch(name) = head(&workspace.git_dir) else { return Ok(()) };
     let branch = format!("refs/heads/{name}");
     let Some(tip) = resolve(git, &branch)? else { return Ok(()) };

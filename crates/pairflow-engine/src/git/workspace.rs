@@ -15,7 +15,7 @@ use crate::regular;
 
 /// A bubble's worktree or clone, and the commit that it was cut from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BubbleWorkspace {
+pub struct Worktree {
     /// Whose it is.
     pub id: BubbleId,
     /// The root of the repository's main checkout.
@@ -36,7 +36,7 @@ pub struct BubbleWorkspace {
     pub attributes: Option<String>,
 }
 
-impl BubbleWorkspace {
+impl Worktree {
     /// Makes a workspace out of what the log says about it.
     pub fn recorded(root: &Path, id: &BubbleId, record: &Record) -> Self {
         Self {
@@ -143,7 +143,7 @@ impl BubbleWorkspace {
         if !std::fs::symlink_metadata(self.path.join(".git")).is_ok_and(|meta| meta.is_dir()) {
             return Ok(None);
         }
-        let origin = GitCall::new(["config", "--get", "remote.origin.url"]).raw_config().accept(&[0, 1]);
+        let origin = GitCall::new(["config", "--get", "remote.origin.url"]).unpinned_config().accept(&[0, 1]);
         Ok(Some(PathBuf::from(self.git().run(origin)?.line()?)))
     }
 
@@ -180,7 +180,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Copies the cached index of `workspace`, if there is one.
-    pub(super) fn open(workspace: &BubbleWorkspace) -> Result<Self, GitError> {
+    pub(super) fn open(workspace: &Worktree) -> Result<Self, GitError> {
         let cache = cached(workspace);
         let own = format!("index.{}.{}", std::process::id(), unique());
         let dir = workspace.runtime_dir();
@@ -242,12 +242,12 @@ impl Drop for Index {
 }
 
 /// Forgets what was remembered of a workspace that will not be looked at again.
-pub(crate) fn forget_index(workspace: &BubbleWorkspace) {
+pub(crate) fn forget_index(workspace: &Worktree) {
     // It is a cache, which is made anew when needed.
     let _ = std::fs::remove_file(cached(workspace));
 }
 
-fn cached(workspace: &BubbleWorkspace) -> PathBuf {
+fn cached(workspace: &Worktree) -> PathBuf {
     // The stamps are those of one directory: another one of the same bubble has its own.
     let place = workspace.path.file_name().unwrap_or_default().to_string_lossy();
     workspace.runtime_dir().join(format!("index-{}-{place}", workspace.base.short()))
@@ -261,7 +261,7 @@ fn copy_with_stamp(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// Returns git for reading the files of a worktree, by the rules for ignored files that are in force.
-pub(super) fn reading(workspace: &BubbleWorkspace, index: &Index) -> Result<Git, GitError> {
+pub(super) fn reading_git(workspace: &Worktree, index: &Index) -> Result<Git, GitError> {
     let excludes = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
     let path = workspace.common_dir.join("info/attributes");
     let attributes = match regular::read(&path) {
@@ -273,7 +273,7 @@ pub(super) fn reading(workspace: &BubbleWorkspace, index: &Index) -> Result<Git,
     let attributes = if known { attributes } else { Vec::new() };
     let place = index.path().parent().unwrap_or(&workspace.path);
     let apart = IsolatedGitDir::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
-    Ok(Git::apart(apart, Some(&workspace.path)))
+    Ok(Git::isolated(apart, Some(&workspace.path)))
 }
 
 /// Returns the patterns of a repository's `info/exclude`, without comments and empty lines.
@@ -290,7 +290,7 @@ pub(crate) fn attributes_hash(common_dir: &Path) -> String {
 }
 
 /// Names what decides which files count and is not what it was: among `changed`, and beside the tree.
-pub fn ignore_changes(workspace: &BubbleWorkspace, changed: &[FileChange]) -> Vec<String> {
+pub fn ignore_changes(workspace: &Worktree, changed: &[FileChange]) -> Vec<String> {
     let paths = changed.iter().map(|change| &change.path);
     let mut found: Vec<String> = paths.filter(|path| is_ignore_file(path)).cloned().collect();
     if workspace.excludes.as_ref().is_some_and(|known| *known != exclude_patterns(&workspace.common_dir)) {

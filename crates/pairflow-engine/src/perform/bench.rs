@@ -11,7 +11,7 @@ use pairflow_core::rules::ChecksIn;
 use crate::checks::{CheckResult, CheckRun, run_check};
 use crate::config::person_layer;
 use crate::engine::{Bubble, EngineError, port_variables};
-use crate::git::{BubbleWorkspace, GitError, Repo, changes, is_reread, observe};
+use crate::git::{GitError, Repo, Worktree, changes, is_reread, observe};
 use crate::process::Cancel;
 use crate::workspace::{Checkout, DEFAULT_COUNT, lease};
 
@@ -234,13 +234,13 @@ pub(super) fn place(state: &BubbleState) -> Place {
 }
 
 /// Returns the tree of the files, or why they could not be read.
-pub(super) fn look(workspace: &BubbleWorkspace) -> Result<TreeId, String> {
+pub(super) fn look(workspace: &Worktree) -> Result<TreeId, String> {
     observe(workspace).map_err(|error| error.to_string())
 }
 
 /// Whether every file of the tree `ready` is still as it was, apart from line ends that git reads otherwise. What was added in a checkout of our own is thrown away, so
 /// it does no harm: what was checked was the tree.
-pub(super) fn unharmed(workspace: &BubbleWorkspace, ready: &TreeId) -> Result<bool, String> {
+pub(super) fn unharmed(workspace: &Worktree, ready: &TreeId) -> Result<bool, String> {
     let now = look(workspace)?;
     if now == *ready {
         return Ok(true);
@@ -260,7 +260,7 @@ pub(super) fn unharmed(workspace: &BubbleWorkspace, ready: &TreeId) -> Result<bo
 }
 
 /// Returns the files that differ between two trees.
-pub(super) fn named(workspace: &BubbleWorkspace, from: &TreeId, to: &TreeId) -> Vec<String> {
+pub(super) fn named(workspace: &Worktree, from: &TreeId, to: &TreeId) -> Vec<String> {
     match changes(&workspace.git(), from, to) {
         Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
         Err(error) => vec![format!("(git could not name them: {error})")],

@@ -44,7 +44,7 @@ impl Care {
     /// Waits until the process that has the bubble lets go of it, and takes it into care. Sleeps in the kernel meanwhile.
     pub(crate) fn wait(bubble: &Bubble) -> Result<Self, EngineError> {
         let path = path(bubble);
-        let failed = |error| EngineError::world(format!("cannot lock {}", path.display()), error);
+        let failed = |error| EngineError::io(format!("cannot lock {}", path.display()), error);
         loop {
             let file = crate::regular::open_to_lock(&path).map_err(failed)?;
             file.lock().map_err(failed)?;

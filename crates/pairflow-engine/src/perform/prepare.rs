@@ -11,7 +11,7 @@ use super::bench::OUTPUT_LIMIT;
 use super::check;
 use crate::checks::{CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables, sentence};
-use crate::git::{BubbleWorkspace, Repo, observe};
+use crate::git::{Repo, Worktree, observe};
 use crate::process::Cancel;
 use crate::workspace::{DEFAULT_COUNT, WorkspaceRequest, discard, lease, prepare};
 
@@ -50,7 +50,7 @@ fn attempt(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Result<Opti
     match set_up(bubble, state, &record, command, cancel) {
         Ok(Some(receipt)) => {
             record.setup = Some(receipt);
-            let tree = observe(&BubbleWorkspace::recorded(bubble.control.repo(), &bubble.id, &record))?;
+            let tree = observe(&Worktree::recorded(bubble.control.repo(), &bubble.id, &record))?;
             // Files that the setup command changed are told from what a person changes later.
             record.ground.tree = (tree != record.base_tree).then_some(tree);
         }

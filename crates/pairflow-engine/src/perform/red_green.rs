@@ -70,7 +70,7 @@ fn bring(bubble: &Bubble, state: &BubbleState, bench: &Bench, tests: &[String]) 
     for path in tests {
         let blob = workspace.git().run(GitCall::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
         let to = bench.path().join(path);
-        let failed = |error| EngineError::world(format!("cannot write {}", to.display()), error);
+        let failed = |error| EngineError::io(format!("cannot write {}", to.display()), error);
         let parent = to.parent().unwrap_or(bench.path());
         std::fs::create_dir_all(parent).map_err(failed)?;
         if !parent.canonicalize().map_err(failed)?.starts_with(bench.path().canonicalize().map_err(failed)?) {

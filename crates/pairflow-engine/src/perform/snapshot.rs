@@ -9,7 +9,7 @@ use pairflow_core::log::{Body, Evidence};
 
 use super::weakened::weakened_tests;
 use crate::engine::{Bubble, EngineError};
-use crate::git::{BubbleWorkspace, GitHead, KeptSnapshot, changes, diff_text, head, ignore_changes, take};
+use crate::git::{GitHead, KeptSnapshot, Worktree, changes, diff_text, head, ignore_changes, take};
 
 /// The longest diff that is kept as a file, in bytes.
 const DIFF_LIMIT: usize = 8 * 1024 * 1024;
@@ -121,7 +121,7 @@ fn counted(bubble: &Bubble, list: &[FileChange]) -> Result<Counted, EngineError>
 }
 
 /// The branch tip, if agents committed on it. Such commits are recorded; they are not the product.
-fn agent_head(workspace: &BubbleWorkspace, state: &BubbleState) -> Option<pairflow_core::ids::CommitId> {
+fn agent_head(workspace: &Worktree, state: &BubbleState) -> Option<pairflow_core::ids::CommitId> {
     let GitHead::Branch(branch) = head(&workspace.git_dir) else { return None };
     let tip = workspace
         .git()
@@ -137,7 +137,7 @@ fn agent_head(workspace: &BubbleWorkspace, state: &BubbleState) -> Option<pairfl
 fn write_diff(
     bubble: &Bubble,
     state: &BubbleState,
-    workspace: &BubbleWorkspace,
+    workspace: &Worktree,
     snapshot: &Snapshot,
 ) -> Result<(), EngineError> {
     let round = state.recorded_round();

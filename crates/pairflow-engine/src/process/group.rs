@@ -40,7 +40,7 @@ impl ProcessGroup {
         // Our copies of the output's writing end live in `command`; the reader waits for their end.
         drop(command);
         let record = record_of(job, &child, mark);
-        match admit(job, &mut child, &record) {
+        match register_and_release(job, &mut child, &record) {
             Ok((exit, file)) => Ok(Self { child, record, file, exit }),
             Err(why) => {
                 // The gate was not opened, so nothing but the waiting shell has run; `wait` closes its input first.
@@ -51,7 +51,7 @@ impl ProcessGroup {
     }
 
     /// Waits for the first process, which has ended, and takes the group off the record.
-    pub(super) fn bury(mut self) -> Option<ExitStatus> {
+    pub(super) fn finish(mut self) -> Option<ExitStatus> {
         let status = self.child.wait().ok();
         if let Some(file) = &self.file {
             // A record that stays behind names a process that is gone, so the next reap drops it.
@@ -62,7 +62,11 @@ impl ProcessGroup {
 }
 
 /// Puts the waiting shell on record and lets it go on.
-fn admit(job: &Job, child: &mut Child, record: &ProcessRecord) -> Result<(PipeReader, Option<PathBuf>), String> {
+fn register_and_release(
+    job: &Job,
+    child: &mut Child,
+    record: &ProcessRecord,
+) -> Result<(PipeReader, Option<PathBuf>), String> {
     let exit = watch(child.id()).map_err(|error| cannot(job, &error))?;
     let file = match &job.registry {
         Some(registration) => Some(registry::write(&registration.dir, record).map_err(|error| error.to_string())?),

@@ -71,7 +71,7 @@ pub(super) fn of(pid: i32) -> Option<ProcessStat> {
 }
 
 /// Returns process `pid`, its parent, the parent of that, and so on.
-pub(super) fn line(pid: i32) -> impl Iterator<Item = ProcessStat> {
+pub(super) fn ancestry(pid: i32) -> impl Iterator<Item = ProcessStat> {
     // No process is older than its parent: a parent that is younger has taken over the number of another.
     std::iter::successors(of(pid), |stat| of(stat.parent).filter(|parent| parent.start <= stat.start))
 }
@@ -88,7 +88,7 @@ pub(super) fn has_variable(pid: i32, line: &str) -> bool {
 }
 
 /// Whether a process that is not the kernel's own has no environment: for a moment nobody has who starts a program.
-pub(super) fn is_bare(stat: &ProcessStat) -> bool {
+pub(super) fn has_no_environment(stat: &ProcessStat) -> bool {
     const KERNEL: i32 = 2;
     let empty = || environ(stat.pid).is_ok_and(|bytes| bytes.is_empty());
     stat.parent != KERNEL && stat.pid != KERNEL && empty()

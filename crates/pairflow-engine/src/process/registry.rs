@@ -162,7 +162,7 @@ impl<'a> GroupTermination<'a> {
             }
             _ if cfg!(target_os = "linux") && left.is_empty() => {
                 self.looks += 1;
-                self.looks >= LOOKS || !someone_becomes(self.record)
+                self.looks >= LOOKS || !exec_in_progress(self.record)
             }
             (None, _) => {
                 self.signal(&left, Signal::TERM);
@@ -216,7 +216,7 @@ fn members(record: &ProcessRecord, known: &[ProcessStat]) -> Vec<ProcessStat> {
         grouped(stat) || known.iter().any(|one| one.is(stat)) || identity::has_variable(stat.pid, &mark)
     };
     // The process that ends a group, and its ancestors, are never ended.
-    let own: Vec<i32> = own_line().map(|stat| stat.pid).collect();
+    let own: Vec<i32> = own_ancestry().map(|stat| stat.pid).collect();
     let others = identity::all().filter(|stat| !stat.dead && stat.start >= record.start && !own.contains(&stat.pid));
     let (mut found, mut rest): (Vec<ProcessStat>, Vec<ProcessStat>) = others.partition(belongs);
     let mut looked = 0;
@@ -230,13 +230,13 @@ fn members(record: &ProcessRecord, known: &[ProcessStat]) -> Vec<ProcessStat> {
 }
 
 /// Whether a process that might belong to `record` shows no environment, as one that becomes another program right now.
-fn someone_becomes(record: &ProcessRecord) -> bool {
-    identity::all().any(|stat| !stat.dead && stat.start >= record.start && identity::is_bare(&stat))
+fn exec_in_progress(record: &ProcessRecord) -> bool {
+    identity::all().any(|stat| !stat.dead && stat.start >= record.start && identity::has_no_environment(&stat))
 }
 
 /// This process, its parent, and so on.
-fn own_line() -> impl Iterator<Item = ProcessStat> {
-    i32::try_from(std::process::id()).into_iter().flat_map(identity::line)
+fn own_ancestry() -> impl Iterator<Item = ProcessStat> {
+    i32::try_from(std::process::id()).into_iter().flat_map(identity::ancestry)
 }
 
 fn leader(record: &ProcessRecord) -> Option<ProcessStat> {
@@ -316,7 +316,7 @@ pub struct Line(Vec<ProcessStat>);
 impl ProcessAncestry {
     /// Looks at process `pid`.
     pub fn of(pid: i32) -> Self {
-        let line: Vec<ProcessStat> = identity::line(pid).collect();
+        let line: Vec<ProcessStat> = identity::ancestry(pid).collect();
         if !line.is_empty() {
             return Self::Known { line: Line(line), boot: identity::boot() };
         }
@@ -353,7 +353,7 @@ impl ProcessAncestry {
     }
 
     /// Returns the one of `records` to which the process or the nearest of its ancestors belongs.
-    pub fn born_of<'a, T>(&self, records: &'a [(T, ProcessRecord)]) -> Option<&'a (T, ProcessRecord)> {
+    pub fn descends_from<'a, T>(&self, records: &'a [(T, ProcessRecord)]) -> Option<&'a (T, ProcessRecord)> {
         let Self::Known { line, boot } = self else { return None };
         let first = |stat: &ProcessStat, one: &ProcessRecord| {
             one.boot == *boot && (one.pid, one.start) == (stat.pid, stat.start)

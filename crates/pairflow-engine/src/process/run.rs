@@ -112,7 +112,7 @@ impl StartedJob {
 
     fn finish(self, cancel: &Cancel) -> JobResult {
         let Self { group, reader, mut output, timeout, began } = self;
-        let ended = attend(group, reader, &mut output, timeout, cancel);
+        let ended = wait_for_end(group, reader, &mut output, timeout, cancel);
         let output = output.capture.into_bytes();
         let exit = ended.status.and_then(|status| status.code());
         let by_itself = exit.filter(|_| !ended.timed_out && !ended.cancelled);
@@ -139,13 +139,13 @@ fn not_started(code: i32, output: &[u8]) -> Option<String> {
 }
 
 /// How much is still read once everybody is gone: more than any pipe holds.
-const LAST_GULP: usize = 2 * 1024 * 1024;
+const DRAIN_LIMIT: usize = 2 * 1024 * 1024;
 
 /// How long the news of the first process's end may lag behind that end.
-const LAST_WORD: Duration = Duration::from_secs(1);
+const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How a group ended.
-pub(super) struct Attended {
+pub(super) struct GroupEnd {
     pub(super) status: Option<ExitStatus>,
     pub(super) timed_out: bool,
     pub(super) cancelled: bool,
@@ -169,47 +169,47 @@ impl JobOutput {
 }
 
 /// Stays with `group` until nobody of it is left.
-pub(super) fn attend(
+pub(super) fn wait_for_end(
     group: ProcessGroup,
     reader: PipeReader,
     output: &mut JobOutput,
     timeout: Option<Duration>,
     cancel: &Cancel,
-) -> Attended {
+) -> GroupEnd {
     let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
-    let mut ears = Ears { output: Some(reader), exited: false, buffer: vec![0; 64 * 1024] };
+    let mut reader_state = OutputReader { output: Some(reader), exited: false, buffer: vec![0; 64 * 1024] };
     let (timed_out, cancelled) = loop {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        match (ears.exited, cancel.is_cancelled(), left) {
+        match (reader_state.exited, cancel.is_cancelled(), left) {
             (true, _, _) => break (false, false),
             (_, true, _) => break (false, true),
             (_, _, Some(Duration::ZERO)) => break (true, false),
-            _ => ears.listen(&group, output, left, Some(cancel)),
+            _ => reader_state.poll_once(&group, output, left, Some(cancel)),
         }
     };
     let mut ending = GroupTermination::new(&group.record);
-    while !ending.step(ears.exited) {
+    while !ending.step(reader_state.exited) {
         let until = Instant::now() + PAUSE;
         while Instant::now() < until {
-            ears.listen(&group, output, Some(until.saturating_duration_since(Instant::now())), None);
+            reader_state.poll_once(&group, output, Some(until.saturating_duration_since(Instant::now())), None);
         }
     }
-    ears.listen_to_the_rest(&group, output);
+    reader_state.drain(&group, output);
     // One whom even KILL did not end hangs in the kernel; waiting for it would hang us, too.
-    let status = if ears.exited { group.bury() } else { None };
-    Attended { status, timed_out, cancelled }
+    let status = if reader_state.exited { group.finish() } else { None };
+    GroupEnd { status, timed_out, cancelled }
 }
 
-struct Ears {
+struct OutputReader {
     output: Option<PipeReader>,
     exited: bool,
     buffer: Vec<u8>,
 }
 
-impl Ears {
+impl OutputReader {
     /// Waits until something happens or `timeout` has passed, and takes in at most one piece of output. Returns early
     /// rather than late, so callers look at the clock themselves.
-    fn listen(
+    fn poll_once(
         &mut self,
         group: &ProcessGroup,
         output: &mut JobOutput,
@@ -252,9 +252,9 @@ impl Ears {
     }
 
     /// Takes in what is in the pipe already, without waiting for processes that may still hold it open.
-    fn listen_to_the_rest(&mut self, group: &ProcessGroup, output: &mut JobOutput) {
+    fn drain(&mut self, group: &ProcessGroup, output: &mut JobOutput) {
         let mut taken = 0;
-        while taken < LAST_GULP {
+        while taken < DRAIN_LIMIT {
             let Some(pipe) = &self.output else { break };
             let mut polled = [PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)];
             let ready = poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
@@ -264,9 +264,9 @@ impl Ears {
                 Err(_) => taken += 1,
             }
         }
-        let until = Instant::now() + LAST_WORD;
+        let until = Instant::now() + EXIT_PATIENCE;
         while !self.exited && Instant::now() < until {
-            self.listen(group, output, Some(until.saturating_duration_since(Instant::now())), None);
+            self.poll_once(group, output, Some(until.saturating_duration_since(Instant::now())), None);
         }
     }
 }

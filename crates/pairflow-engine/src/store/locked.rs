@@ -89,7 +89,7 @@ impl<M: Machine> Log<M> {
         first: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(Locked<M>, Appended<M>), StoreError> {
         let disk = &*self.disk;
-        if let Some(why) = self.misplaced()? {
+        if let Some(why) = self.untrusted_location()? {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
         storage::make_dirs(disk, &self.files.dir)?;
@@ -103,7 +103,7 @@ impl<M: Machine> Log<M> {
         let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
         let beginning = key.clone().map(Sealer::beginning);
         let stamped = stamp(events, at, &self.id, &Head::default(), beginning.as_ref())?;
-        let owner = self.enter(key, stamped.first, 0)?;
+        let owner = self.register_owner(key, stamped.first, 0)?;
         let handle = self.first(&stamped.bytes).inspect_err(|_| {
             // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
             let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
@@ -146,9 +146,9 @@ impl<M: Machine> Log<M> {
         let guard = self.guard(LockMode::Exclusive, patience)?;
         let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let loaded = self.read(&*handle, self.cache()?)?;
-        let owner = self.standing_of(&*handle)?.map_err(|why| StoreError::Foreign { id: self.id.clone(), why })?;
+        let owner = self.ownership_of(&*handle)?.map_err(|why| StoreError::Foreign { id: self.id.clone(), why })?;
         let mut locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
-        locked.settle()?;
+        locked.recover()?;
         Ok(locked)
     }
 }
@@ -234,17 +234,17 @@ impl<M: Machine> Locked<M> {
     }
 
     /// Mends the end of the log, and makes durable what a writer that died may have left unsynced.
-    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+    pub(super) fn recover(&mut self) -> Result<(), StoreError> {
         if self.loaded.from == StateSource::Cache {
             return Ok(());
         }
-        self.mend()?;
+        self.repair_tail()?;
         self.save();
         Ok(())
     }
 
     /// Mends the end of the log, whoever wrote it last.
-    pub(super) fn mend(&mut self) -> Result<(), StoreError> {
+    pub(super) fn repair_tail(&mut self) -> Result<(), StoreError> {
         self.repaired = match (self.loaded.torn, self.loaded.unterminated) {
             (Some(torn), _) => Some(self.set_aside(torn)?),
             (None, true) => {
@@ -260,7 +260,7 @@ impl<M: Machine> Locked<M> {
     }
 
     fn set_aside(&self, torn: Torn) -> Result<Repaired, StorageError> {
-        let kept = keep(&self.log, &*self.handle, torn, self.loaded.head.seq + 1)?;
+        let kept = quarantine_tail(&self.log, &*self.handle, torn, self.loaded.head.seq + 1)?;
         self.handle.truncate(torn.offset)?;
         Ok(Repaired::SetAside { torn, kept })
     }
@@ -300,7 +300,12 @@ pub(super) fn stamp<B: Payload>(
 }
 
 /// Copies a torn tail into quarantine, durably, and returns where it is.
-fn keep<M: Machine>(log: &Log<M>, handle: &dyn Handle, torn: Torn, seq: u64) -> Result<PathBuf, StorageError> {
+fn quarantine_tail<M: Machine>(
+    log: &Log<M>,
+    handle: &dyn Handle,
+    torn: Torn,
+    seq: u64,
+) -> Result<PathBuf, StorageError> {
     let bytes = read::copy(handle, torn.offset, torn.len)?;
     let stem = format!("{seq}-{}", torn.offset);
     let dir = log.files.quarantine();

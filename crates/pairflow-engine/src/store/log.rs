@@ -103,7 +103,7 @@ impl<M: Machine> Log<M> {
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
         let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
-        let scanned = read::run(&*handle, stat.len, scan, each).map_err(|error| self.told(error))?;
+        let scanned = read::run(&*handle, stat.len, scan, each).map_err(|error| self.store_error(error))?;
         Ok(scanned.end)
     }
 
@@ -123,7 +123,7 @@ impl<M: Machine> Log<M> {
         let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
         let mut state = M::new(self.id.clone());
         let mut each = |envelope| state.advance(&envelope);
-        let scanned = read::run(&*handle, stat.len, scan, &mut each).map_err(|error| self.told(error))?;
+        let scanned = read::run(&*handle, stat.len, scan, &mut each).map_err(|error| self.store_error(error))?;
         let path = self.files.transcript();
         match scanned.end {
             End::Clean => {}
@@ -196,7 +196,7 @@ impl<M: Machine> Log<M> {
         }
         match self.disk.read(&path) {
             Ok(bytes) => {
-                let by = self.believed()?;
+                let by = self.trusted_writer()?;
                 let cache = bytes.and_then(|bytes| read::decode(&bytes, &self.id, &by));
                 *known = stat.zip(cache.clone());
                 Ok(cache)
@@ -211,19 +211,19 @@ impl<M: Machine> Log<M> {
     }
 
     /// Returns whose cache counts.
-    pub(super) fn believed(&self) -> Result<TrustedWriter, StorageError> {
+    pub(super) fn trusted_writer(&self) -> Result<TrustedWriter, StorageError> {
         let Some(registry) = &self.registry else { return Ok(TrustedWriter::Anyone) };
         Ok(registry.key()?.map_or(TrustedWriter::NoOne, TrustedWriter::Holder))
     }
 
     pub(super) fn read(&self, handle: &dyn Handle, cache: Option<Cache<M>>) -> Result<Loaded<M>, StoreError> {
         let stat = handle.stat()?;
-        let mut loaded = read::load(handle, &stat, &self.id, cache).map_err(|error| self.told(error))?;
-        self.place(&mut loaded.state);
+        let mut loaded = read::load(handle, &stat, &self.id, cache).map_err(|error| self.store_error(error))?;
+        self.set_locations(&mut loaded.state);
         Ok(loaded)
     }
 
-    pub(super) fn told(&self, error: ReadError) -> StoreError {
+    pub(super) fn store_error(&self, error: ReadError) -> StoreError {
         match error {
             ReadError::Damaged(damaged) => StoreError::damaged(self.files.transcript(), damaged),
             ReadError::OtherFormat { found, read } => {
@@ -247,7 +247,7 @@ impl<M: Machine> Log<M> {
     }
 
     /// Puts the places at which the files are into a state.
-    pub fn place(&self, state: &mut M) {
+    pub fn set_locations(&self, state: &mut M) {
         let (repo, worktree) = (self.files.repo(), self.files.worktree());
         state.place(&Places { repo, worktree: &worktree, common_dir: &|| self.common_dir() });
     }
@@ -296,7 +296,7 @@ impl<M: Machine> Log<M> {
             Some(stat) if stat.kind != FileKind::File => Ok(CacheCondition::Wrong("it is no file")),
             Some(stat) if stat.len > read::MOST_BYTES => Ok(CacheCondition::Wrong("it is larger than any state")),
             Some(_) => {
-                let (bytes, by) = (self.disk.read(&path)?, self.believed()?);
+                let (bytes, by) = (self.disk.read(&path)?, self.trusted_writer()?);
                 Ok(bytes.map_or(CacheCondition::Absent, |bytes| read::judge(&bytes, &self.id, &by)))
             }
         }
@@ -317,7 +317,7 @@ impl<M: Machine> Log<M> {
             return Ok(None);
         }
         let scan = Scan::resume(&self.id, *head, read::acknowledged_to(cache.as_ref(), &stat));
-        let scanned = read::run(&*handle, stat.len, scan, each).map_err(|error| self.told(error))?;
+        let scanned = read::run(&*handle, stat.len, scan, each).map_err(|error| self.store_error(error))?;
         Ok(Some(scanned.head))
     }
 

@@ -23,13 +23,13 @@ use super::storage::{FileKind, Handle, LockMode, StorageError};
 
 impl<M: Machine> Log<M> {
     /// Says whose the log is. Reads the end of it only.
-    pub fn standing(&self) -> Result<Ownership, StoreError> {
+    pub fn ownership(&self) -> Result<Ownership, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        match self.standing_of(&*handle)? {
+        match self.ownership_of(&*handle)? {
             Ok(_) => Ok(Ownership::Own),
             Err(why) => {
                 // Whose ever it is, nothing can be done with a log of another version.
-                self.insist_on_format(&*handle)?;
+                self.check_format(&*handle)?;
                 // What looks as if it had been replaced may be damaged, which is another thing to tell.
                 if matches!(why, Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. }) {
                     self.load()?;
@@ -40,17 +40,17 @@ impl<M: Machine> Log<M> {
     }
 
     /// Fails for a log that another version of pairflow wrote.
-    pub(super) fn insist_on_format(&self, handle: &dyn Handle) -> Result<(), StoreError> {
+    pub(super) fn check_format(&self, handle: &dyn Handle) -> Result<(), StoreError> {
         let Some(line) = first_bytes(handle)? else { return Ok(()) };
         match Scan::<M::Body>::new(&self.id, 0).feed(&line, &mut |_| {}).map_err(ReadError::from) {
-            Err(error @ ReadError::OtherFormat { .. }) => Err(self.told(error)),
+            Err(error @ ReadError::OtherFormat { .. }) => Err(self.store_error(error)),
             // What else may be wrong with it is told when it is read.
             _ => Ok(()),
         }
     }
 
     /// Returns why the places of the log make it foreign; fails if those of the registry cannot be trusted.
-    pub(super) fn misplaced(&self) -> Result<Option<Foreign>, StoreError> {
+    pub(super) fn untrusted_location(&self) -> Result<Option<Foreign>, StoreError> {
         self.registry.as_ref().map_or(Ok(()), Registry::insist_private)?;
         for path in self.files.own_dirs() {
             match self.disk.stat(&path)? {
@@ -65,9 +65,9 @@ impl<M: Machine> Log<M> {
     /// Judges an open log: what seals its next append if it is this user's, or why it is foreign.
     ///
     /// Without a registry nothing is sealed, and every log is one's own.
-    pub(super) fn standing_of(&self, handle: &dyn Handle) -> Result<Result<Option<LogOwner>, Foreign>, StoreError> {
+    pub(super) fn ownership_of(&self, handle: &dyn Handle) -> Result<Result<Option<LogOwner>, Foreign>, StoreError> {
         let Some(registry) = &self.registry else { return Ok(Ok(None)) };
-        if let Some(why) = self.misplaced()? {
+        if let Some(why) = self.untrusted_location()? {
             return Ok(Err(why));
         }
         if !handle.stat()?.own {
@@ -75,7 +75,7 @@ impl<M: Machine> Log<M> {
         }
         let known = registry.find(self.files.repo(), &self.id)?;
         let Some(known) = known.filter(|known| known.entry.moving.is_empty()) else {
-            return Ok(Err(self.origin(registry, handle)?));
+            return Ok(Err(self.foreign_reason(registry, handle)?));
         };
         let expected = known.entry.first;
         let why = match judge::<M>(registry.key()?, known, handle)? {
@@ -86,7 +86,7 @@ impl<M: Machine> Log<M> {
             return Ok(Err(why));
         }
         // The record is about another bubble, which was at this place before.
-        Ok(Err(match self.origin(registry, handle)? {
+        Ok(Err(match self.foreign_reason(registry, handle)? {
             Foreign::Unknown => Foreign::Replaced { known: 1 },
             other => other,
         }))
@@ -94,7 +94,7 @@ impl<M: Machine> Log<M> {
 
     /// Puts the bubble on record: this user's lines begin at the byte `since` with a line that has the hash `instance`.
     /// Returns what the writer of the lines after it needs.
-    pub(super) fn enter(
+    pub(super) fn register_owner(
         &self,
         key: Option<SealKey>,
         instance: LineHash,
@@ -130,9 +130,9 @@ impl<M: Machine> Log<M> {
     }
 
     /// Says where a log comes from that is not on record here.
-    fn origin(&self, registry: &Registry, handle: &dyn Handle) -> Result<Foreign, StoreError> {
+    fn foreign_reason(&self, registry: &Registry, handle: &dyn Handle) -> Result<Foreign, StoreError> {
         let here = self.files.repo();
-        Ok(match self.moved(registry, handle)? {
+        Ok(match self.find_moved(registry, handle)? {
             Ok(records) => {
                 let from = places(&records).into_iter().find(|place| place != here);
                 Foreign::Moved { from: from.unwrap_or_else(|| here.to_owned()) }
@@ -145,14 +145,14 @@ impl<M: Machine> Log<M> {
     ///
     /// It was moved if it is the continuation of a log on record whose place is empty now. Two records of the same
     /// first line may be an original and its adopted copy; the seals tell them apart.
-    pub(super) fn moved(
+    pub(super) fn find_moved(
         &self,
         registry: &Registry,
         handle: &dyn Handle,
     ) -> Result<Result<Vec<KnownBubble>, Foreign>, StoreError> {
         let Some(first) = first_line(handle)? else { return Ok(Err(Foreign::Unknown)) };
         let here = self.files.repo();
-        let is_there = |known: &KnownBubble| known.entry.repo != here && self.is_at(&known.entry);
+        let is_there = |known: &KnownBubble| known.entry.repo != here && self.is_present(&known.entry);
         let (there, gone): (Vec<_>, Vec<_>) = registry.with_first(&self.id, first)?.into_iter().partition(is_there);
         let mut refused = None;
         for known in &gone {
@@ -172,7 +172,7 @@ impl<M: Machine> Log<M> {
 
     /// Whether the log of a record is where it was. Only the absence of a log or that of another bubble shows that it
     /// is not; what cannot be read may be it.
-    fn is_at(&self, entry: &Registered) -> bool {
+    fn is_present(&self, entry: &Registered) -> bool {
         let there = LogFiles::of::<M>(&entry.repo.join(".pairflow"), &entry.id).transcript();
         let other = |handle: &dyn Handle| -> Result<bool, StorageError> {
             let Some(line) = first_bytes(handle)? else { return Ok(false) };
@@ -192,8 +192,8 @@ impl<M: Machine> Log<M> {
     /// be adopted.
     pub fn examine(&self) -> Result<Option<ForeignLog<M>>, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        self.insist_on_format(&*handle)?;
-        let Err(why) = self.standing_of(&*handle)? else { return Ok(None) };
+        self.check_format(&*handle)?;
+        let Err(why) = self.ownership_of(&*handle)? else { return Ok(None) };
         if !why.is_adoptable() {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
@@ -205,31 +205,36 @@ impl<M: Machine> Log<M> {
     ///
     /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
     pub fn adopt(&self, shown: &ForeignLog<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
-        self.take_over(self.hold(shown)?, events, at)
+        self.adopt_locked(self.lock_shown(shown)?, events, at)
     }
 
     /// Makes a log this user's anew that has been shortened and else is theirs; nothing if it is not. `events` says what
     /// its first lines are in the state that is left.
-    pub fn take_up(
+    pub fn readopt(
         &self,
         events: impl FnOnce(&M) -> Vec<Event<M::Body>>,
         at: Moment,
     ) -> Result<Option<Locked<M>>, StoreError> {
-        let locked = self.hold_any()?;
+        let locked = self.lock_foreign()?;
         if !self.is_own_but_shortened(locked.handle())? {
             return Ok(None);
         }
         let events = events(&locked.loaded().state);
-        self.take_over(locked, &events, at).map(Some)
+        self.adopt_locked(locked, &events, at).map(Some)
     }
 
-    fn take_over(&self, mut locked: Locked<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
+    fn adopt_locked(
+        &self,
+        mut locked: Locked<M>,
+        events: &[Event<M::Body>],
+        at: Moment,
+    ) -> Result<Locked<M>, StoreError> {
         let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
-        locked.mend()?;
+        locked.repair_tail()?;
         let beginning = key.clone().map(Sealer::beginning);
         let head = locked.loaded().head;
         let stamped = stamp(events, at, &self.id, &head, beginning.as_ref())?;
-        let owner = self.enter(key, stamped.first, head.offset)?;
+        let owner = self.register_owner(key, stamped.first, head.offset)?;
         let mut locked = locked.owned(owner);
         locked.write(stamped)?;
         Ok(locked)
@@ -237,12 +242,12 @@ impl<M: Machine> Log<M> {
 
     /// Puts a log on record here that was moved from another repository, after `bring` has brought along what belongs to
     /// it from the repositories in which it may have been. The log has to be as it was shown.
-    pub fn settle_in<E: From<StoreError>>(
+    pub fn complete_move<E: From<StoreError>>(
         &self,
         shown: &ForeignLog<M>,
         bring: impl FnOnce(&[PathBuf]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let _locked = self.hold(shown)?;
+        let _locked = self.lock_shown(shown)?;
         let (registry, records) = self.moved_records()?;
         let here = self.files.repo();
         registry.begin_move(&records, here).map_err(StoreError::from)?;
@@ -254,13 +259,13 @@ impl<M: Machine> Log<M> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let changed = || StoreError::Changed { id: self.id.clone() };
         let registry = self.registry.as_ref().ok_or_else(changed)?;
-        Ok((registry, self.moved(registry, &*handle)?.map_err(|_| changed())?))
+        Ok((registry, self.find_moved(registry, &*handle)?.map_err(|_| changed())?))
     }
 
     /// Takes the lock on a foreign log that still is as it was shown.
-    fn hold(&self, shown: &ForeignLog<M>) -> Result<Locked<M>, StoreError> {
-        let locked = self.hold_any()?;
-        let why = self.standing_of(locked.handle())?.err();
+    fn lock_shown(&self, shown: &ForeignLog<M>) -> Result<Locked<M>, StoreError> {
+        let locked = self.lock_foreign()?;
+        let why = self.ownership_of(locked.handle())?.err();
         if locked.loaded().head != shown.head || why.as_ref() != Some(&shown.why) {
             return Err(StoreError::Changed { id: self.id.clone() });
         }
@@ -268,8 +273,8 @@ impl<M: Machine> Log<M> {
     }
 
     /// Takes the lock on a log at its place, whose ever it is.
-    fn hold_any(&self) -> Result<Locked<M>, StoreError> {
-        if let Some(why) = self.misplaced()? {
+    fn lock_foreign(&self) -> Result<Locked<M>, StoreError> {
+        if let Some(why) = self.untrusted_location()? {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;

@@ -43,7 +43,7 @@ impl<M: Machine> Log<M> {
     ///
     /// Meant for a person who was told of the damage: acknowledged messages may be given up.
     pub fn repair(&self) -> Result<Salvage<M>, StoreError> {
-        if let Some(why) = self.misplaced()? {
+        if let Some(why) = self.untrusted_location()? {
             return Err(StoreError::Foreign { id: self.id.clone(), why });
         }
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
@@ -90,13 +90,14 @@ impl<M: Machine> Log<M> {
         let damage = match read::run(handle, len, full, &mut |_| {}) {
             Ok(_) => return Ok(None),
             Err(ReadError::Damaged(damage)) => damage,
-            Err(error) => return Err(self.told(error)),
+            Err(error) => return Err(self.store_error(error)),
         };
         // Up to the damaged line every line is sound, so this much is read without complaint.
         let sound = Scan::new(&self.id, 0);
         let mut state = M::new(self.id.clone());
         let mut each = |envelope| state.advance(&envelope);
-        let head = read::run(handle, damage.offset.min(len), sound, &mut each).map_err(|error| self.told(error))?.head;
+        let head =
+            read::run(handle, damage.offset.min(len), sound, &mut each).map_err(|error| self.store_error(error))?.head;
         if len > LARGEST {
             return Err(StoreError::TooLargeToRepair { path: self.files.transcript(), bytes: len });
         }

@@ -65,7 +65,7 @@ impl Supervisor {
         let (token, _) = bubble.mint(&turn.agent)?;
         let runtime_dir = bubble.control.runtime(&bubble.id);
         std::fs::create_dir_all(&runtime_dir)
-            .map_err(|error| EngineError::world(format!("cannot make {}", runtime_dir.display()), error))?;
+            .map_err(|error| EngineError::io(format!("cannot make {}", runtime_dir.display()), error))?;
         let worktree = state.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()).unwrap_or_default();
         let env = environment(bubble, state, &turn.agent, &token);
         let start = TurnStart {
@@ -95,7 +95,7 @@ impl Supervisor {
         };
         std::thread::Builder::new().name("agent".to_owned()).spawn(wait).map_err(|error| {
             cancel.cancel();
-            EngineError::world("cannot wait for an agent", error)
+            EngineError::io("cannot wait for an agent", error)
         })?;
         Ok(Some(playing))
     }

@@ -44,7 +44,7 @@ pub(super) fn answer_limit(limits: Limits) -> Duration {
 /// whether the supervisor that has the lock answers.
 pub(crate) fn take(engine: &Engine, answers: &dyn Fn() -> bool, say: &dyn Fn(&str)) -> Result<File, EngineError> {
     let (dirs, limit) = (&engine.dirs, engine.limits.hung_supervisor);
-    let failed = |error| EngineError::world("cannot open the supervisor's lock", error);
+    let failed = |error| EngineError::io("cannot open the supervisor's lock", error);
     let mut file = regular::open_to_lock(&path(dirs)).map_err(failed)?;
     let mut silent = (holder(dirs), Instant::now());
     loop {

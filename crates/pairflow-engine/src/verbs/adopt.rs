@@ -34,7 +34,7 @@ impl Bubble {
         let repo = Repo::locate(self.control.repo())?;
         repo.insist_on_usable()?;
         if let Foreign::Moved { from } = &shown.why {
-            return self.settle_in(shown, from);
+            return self.complete_move(shown, from);
         }
         let here = self.control.repo().display().to_string();
         let events = adopt(&shown.state, here, shown.why.to_string(), Some(commit_identity(&repo)?));
@@ -46,9 +46,9 @@ impl Bubble {
 
     /// Puts the bubble on record where it is now. Its worktree comes along first: a record without it would have it made
     /// anew, and the old one would be lost from sight.
-    fn settle_in(&self, shown: &ForeignLog, from: &Path) -> Result<Adopted, EngineError> {
+    fn complete_move(&self, shown: &ForeignLog, from: &Path) -> Result<Adopted, EngineError> {
         let state = &shown.state;
-        self.log.settle_in(shown, |places| {
+        self.log.complete_move(shown, |places| {
             if state.evidence.workspace.is_some() {
                 let workspace = self.workspace(state)?;
                 let former = |root: &PathBuf| FormerLocation { worktree: self.worktree_for(root), root: root.clone() };

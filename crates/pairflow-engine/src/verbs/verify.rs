@@ -85,7 +85,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
     let (seal, told) = seal(bubble)?;
     rows.push(told);
-    rows.push(standing(bubble)?);
+    rows.push(ownership(bubble)?);
     rows.extend(bubble.log().set_aside().iter().map(|path| {
         let path = path.display();
         row(format!("log: it was damaged once, and a repair dropped lines; the damaged log is kept in {path}"), Ok(()))
@@ -148,7 +148,7 @@ fn seal(bubble: &Bubble) -> Result<(Sealed, VerifyRow), EngineError> {
 }
 
 /// Compares the log with what this machine has on record of it.
-fn standing(bubble: &Bubble) -> Result<VerifyRow, EngineError> {
+fn ownership(bubble: &Bubble) -> Result<VerifyRow, EngineError> {
     let what = "record: the log is the one that this machine knows";
     Ok(match bubble.foreign()? {
         None => row(what, Ok(())),
@@ -191,7 +191,7 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
     let mut told = told.iter().fold(BubbleState::new(bubble.id.clone()), evolve);
     let mut cached = state;
     // Where the files are is never taken from either.
-    [&mut told, &mut *cached].into_iter().for_each(|state| bubble.log().place(state));
+    [&mut told, &mut *cached].into_iter().for_each(|state| bubble.log().set_locations(state));
     if told != *cached {
         return wrong("it does not say what the log says");
     }

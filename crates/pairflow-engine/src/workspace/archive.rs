@@ -12,7 +12,7 @@ use super::place::lock_worktrees;
 use super::prepare::WorkspaceJournal;
 use super::prepare::{remove_dir, remove_worktree};
 use crate::git::{
-    BubbleWorkspace, Git, GitCall, NEWEST, Repo, checked_out_at, observe, own_commit, relay, resolve, tree_of,
+    Git, GitCall, NEWEST, Repo, Worktree, checked_out_at, fetch_from_clone, observe, own_commit, resolve, tree_of,
 };
 use crate::regular;
 
@@ -24,7 +24,7 @@ pub struct DeleteRequest<'a> {
     /// Which bubble.
     pub id: &'a BubbleId,
     /// Its workspace, if it ever had one; without one its branch is not touched.
-    pub workspace: Option<&'a BubbleWorkspace>,
+    pub workspace: Option<&'a Worktree>,
     /// Its branch.
     pub branch: &'a str,
     /// The time for the name of the archive.
@@ -76,7 +76,7 @@ fn remove_bubble(bubbles: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
 }
 
 /// Removes the files of a workspace, and git's memory of them. Branch and transcript stay.
-pub fn remove(repo: &Repo, workspace: &BubbleWorkspace) -> Result<(), WorkspaceError> {
+pub fn remove(repo: &Repo, workspace: &Worktree) -> Result<(), WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
     remove_files(repo, workspace)?;
     WorkspaceJournal::erase(repo, &workspace.id)
@@ -99,7 +99,7 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
     }
     own.run(GitCall::new(["update-ref", &name, &tip.0]).durable())?;
     if present && workspace.is_clone() {
-        relay(workspace, &name, &name, &tip.0)?;
+        fetch_from_clone(workspace, &name, &name, &tip.0)?;
     }
     Ok(Some(name))
 }
@@ -269,7 +269,7 @@ fn sync(path: &Path) -> Result<(), WorkspaceError> {
     regular::open_dir(path).and_then(|dir| dir.sync_all()).map_err(|source| WorkspaceError::io("sync", path, source))
 }
 
-fn remove_files(repo: &Repo, workspace: &BubbleWorkspace) -> Result<(), WorkspaceError> {
+fn remove_files(repo: &Repo, workspace: &Worktree) -> Result<(), WorkspaceError> {
     if !workspace.is_clone() {
         return remove_worktree(repo, &workspace.path);
     }

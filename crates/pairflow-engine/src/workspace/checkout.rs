@@ -14,9 +14,7 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use super::error::WorkspaceError;
 use super::place::{lock_worktrees, worktrees_dir};
 use super::prepare::{admin_dir, copy_included, remove_worktree};
-use crate::git::{
-    BubbleWorkspace, GitCall, GitError, Repo, bring_to, changes, force_to, forget_index, observe, unique,
-};
+use crate::git::{GitCall, GitError, Repo, Worktree, bring_to, changes, force_to, forget_index, observe, unique};
 use crate::regular;
 use crate::store::LogFiles;
 
@@ -63,7 +61,7 @@ const MANIFESTS: [&str; 31] = [
 /// A checkout. A fresh one is removed when this is dropped.
 #[derive(Debug)]
 pub struct Checkout {
-    workspace: BubbleWorkspace,
+    workspace: Worktree,
     commit: CommitId,
     tree: TreeId,
     rewritten: bool,
@@ -82,17 +80,17 @@ pub struct SetUpFor {
 impl Checkout {
     /// Brings the bubble's own checkout to `commit`, or makes it. `like` is the bubble's worktree, whose rules for
     /// ignored files hold here, too.
-    pub fn warm(repo: &Repo, like: &BubbleWorkspace, commit: &CommitId) -> Result<Self, WorkspaceError> {
+    pub fn warm(repo: &Repo, like: &Worktree, commit: &CommitId) -> Result<Self, WorkspaceError> {
         let path = checkout_path(&repo.root, &like.id);
         if let Some(git_dir) = admin_dir(repo, &path) {
-            let workspace = placed(repo, like, path.clone(), git_dir);
+            let workspace = checkout_workspace(repo, like, path.clone(), git_dir);
             // One that cannot be brought there, for whatever reason, is made anew.
             if let Ok((tree, rewritten)) = force_to(&workspace, commit) {
                 return Ok(Self { workspace, commit: commit.clone(), tree, rewritten, fresh: None });
             }
         }
         let git_dir = make(repo, &path, commit)?;
-        let mut workspace = placed(repo, like, path, git_dir);
+        let mut workspace = checkout_workspace(repo, like, path, git_dir);
         forget_index(&workspace);
         workspace.included.extend(copy_included(repo, &workspace.path)?);
         let (tree, rewritten) = force_to(&workspace, commit)?;
@@ -100,10 +98,10 @@ impl Checkout {
     }
 
     /// Checks `commit` out in a place of its own.
-    pub fn fresh(repo: &Repo, like: &BubbleWorkspace, commit: &CommitId) -> Result<Self, WorkspaceError> {
+    pub fn fresh(repo: &Repo, like: &Worktree, commit: &CommitId) -> Result<Self, WorkspaceError> {
         let scratch = Scratch::new(repo, commit)?;
         let place = scratch.workspace(&like.id)?;
-        let mut workspace = placed(repo, like, place.path, place.git_dir);
+        let mut workspace = checkout_workspace(repo, like, place.path, place.git_dir);
         workspace.included.extend(place.included);
         let (tree, rewritten) = force_to(&workspace, commit)?;
         Ok(Self { workspace, commit: commit.clone(), tree, rewritten, fresh: Some(scratch) })
@@ -135,7 +133,7 @@ impl Checkout {
     }
 
     /// Returns it as the git questions need it.
-    pub fn workspace(&self) -> &BubbleWorkspace {
+    pub fn workspace(&self) -> &Worktree {
         &self.workspace
     }
 
@@ -213,8 +211,8 @@ pub fn remove_checkout(root: &Path, id: &BubbleId) -> Result<(), WorkspaceError>
 }
 
 /// The workspace at `path`, where the rules of the bubble's own hold.
-fn placed(repo: &Repo, like: &BubbleWorkspace, path: PathBuf, git_dir: PathBuf) -> BubbleWorkspace {
-    BubbleWorkspace { path, git_dir, common_dir: repo.common_dir.clone(), ..like.clone() }
+fn checkout_workspace(repo: &Repo, like: &Worktree, path: PathBuf, git_dir: PathBuf) -> Worktree {
+    Worktree { path, git_dir, common_dir: repo.common_dir.clone(), ..like.clone() }
 }
 
 /// Returns where the checkout of a bubble is, if it has one.
@@ -282,9 +280,9 @@ impl Scratch {
     }
 
     /// Returns it as the git questions need it, for the bubble `id`.
-    pub fn workspace(&self, id: &BubbleId) -> Result<BubbleWorkspace, WorkspaceError> {
+    pub fn workspace(&self, id: &BubbleId) -> Result<Worktree, WorkspaceError> {
         let gone = || GitError::WorktreeGone { path: self.path.clone() };
-        Ok(BubbleWorkspace {
+        Ok(Worktree {
             id: id.clone(),
             root: self.repo.root.clone(),
             path: self.path.clone(),

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::place::{default_path, lock_worktrees};
 use crate::git::{
-    BubbleWorkspace, Git, GitCall, GitHead, Repo, attributes_hash, bring_to, exclude_own_files, exclude_patterns, head,
+    Git, GitCall, GitHead, Repo, Worktree, attributes_hash, bring_to, exclude_own_files, exclude_patterns, head,
     linked, merge_marked, own_commit, replace, resolve,
 };
 
@@ -68,8 +68,8 @@ impl WorkspaceRequest<'_> {
 
 impl PreparedWorkspace {
     /// Returns it as the git questions need it.
-    pub fn workspace(&self, repo: &Repo, id: &BubbleId) -> BubbleWorkspace {
-        BubbleWorkspace {
+    pub fn workspace(&self, repo: &Repo, id: &BubbleId) -> Worktree {
+        Worktree {
             id: id.clone(),
             root: repo.root.clone(),
             path: self.path.clone(),
@@ -89,9 +89,9 @@ pub fn prepare(request: &WorkspaceRequest<'_>) -> Result<PreparedWorkspace, Work
     repo.exclude()?;
     let _lock = lock_worktrees(repo)?;
     let path = request.path();
-    if let Some(mark) = WorkspaceJournal::read(repo, request.id).filter(|mark| is_about(mark, request, &path)) {
+    if let Some(mark) = WorkspaceJournal::read(repo, request.id).filter(|mark| matches_request(mark, request, &path)) {
         if mark.ready
-            && let Some(git_dir) = healthy(&mark, repo)
+            && let Some(git_dir) = intact_git_dir(&mark, repo)
         {
             return finish(repo, &mark, git_dir);
         }
@@ -126,7 +126,7 @@ pub fn discard(repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
     WorkspaceJournal::erase(repo, id)
 }
 
-fn is_about(mark: &WorkspaceJournal, request: &WorkspaceRequest<'_>, path: &Path) -> bool {
+fn matches_request(mark: &WorkspaceJournal, request: &WorkspaceRequest<'_>, path: &Path) -> bool {
     mark.path == path && mark.branch == request.bubble_branch && mark.mode == request.mode
 }
 
@@ -146,14 +146,17 @@ fn make(request: &WorkspaceRequest<'_>, mark: &WorkspaceJournal) -> Result<Prepa
     let mut mark = WorkspaceJournal { ready: true, included, ground, ..mark.clone() };
     if let Some(earlier) = request.continues {
         let made = finish(repo, &mark, git_dir.clone())?.workspace(repo, id);
-        (mark.ground.tree, mark.ground.conflicts) = go_on(&made, earlier)?;
+        (mark.ground.tree, mark.ground.conflicts) = merge_earlier_work(&made, earlier)?;
     }
     mark.write(repo, id)?;
     finish(repo, &mark, git_dir)
 }
 
 /// Puts earlier work, merged with the base, into the files. Where both changed the same lines there are markers.
-fn go_on(workspace: &BubbleWorkspace, earlier: &CommitId) -> Result<(Option<TreeId>, Vec<String>), WorkspaceError> {
+fn merge_earlier_work(
+    workspace: &Worktree,
+    earlier: &CommitId,
+) -> Result<(Option<TreeId>, Vec<String>), WorkspaceError> {
     let repo = workspace.repo()?.git();
     let (tree, conflicts) = merge_marked(&repo, earlier, &workspace.base, None)?;
     if workspace.is_clone() {
@@ -194,7 +197,7 @@ pub(super) fn add_clone(repo: &Repo, mark: &WorkspaceJournal) -> Result<PathBuf,
     make_parent(&mark.path)?;
     let clone = ["clone", "--quiet", "--no-local", "--no-hardlinks", "--no-checkout", "--template=", "--origin=origin"];
     let call = GitCall::new(clone).arg("--upload-pack=git-upload-pack").arg("--").arg(&repo.root).arg(&mark.path);
-    Git::nowhere().run(call.within(CHECKOUT))?;
+    Git::outside_repository().run(call.within(CHECKOUT))?;
     let git_dir =
         mark.path.join(".git").canonicalize().map_err(|source| WorkspaceError::io("open", &mark.path, source))?;
     let git = Git::at(&git_dir, &git_dir, &mark.path);
@@ -230,7 +233,7 @@ fn refuse_foreign(request: &WorkspaceRequest<'_>, path: &Path) -> Result<(), Wor
 }
 
 /// Returns the git directory of a finished workspace, if it is still whole.
-fn healthy(mark: &WorkspaceJournal, repo: &Repo) -> Option<PathBuf> {
+fn intact_git_dir(mark: &WorkspaceJournal, repo: &Repo) -> Option<PathBuf> {
     let git_dir = match mark.mode {
         WorkMode::Worktree => admin_dir(repo, &mark.path)?,
         WorkMode::Clone => mark.path.join(".git").canonicalize().ok()?,

@@ -10,7 +10,7 @@ use pairflow_core::rules::WorkMode;
 use super::error::WorkspaceError;
 use super::place::lock_worktrees;
 use super::prepare::{WorkspaceJournal, add_clone, add_worktree, admin_dir, copy_again, remove_dir, remove_worktree};
-use crate::git::{BubbleWorkspace, GitCall, GitError, Repo, linked, replace, resolve, show_in_index};
+use crate::git::{GitCall, GitError, Repo, Worktree, linked, replace, resolve, show_in_index};
 use crate::regular;
 
 const CHECKOUT: Duration = Duration::from_secs(900);
@@ -19,21 +19,25 @@ const CHECKOUT: Duration = Duration::from_secs(900);
 /// Files that are there are never touched.
 ///
 /// They are made aside and moved into place when they are whole: nobody takes a half-made tree for somebody's work.
-pub fn restore(workspace: &BubbleWorkspace, branch: &str, tree: &TreeId) -> Result<BubbleWorkspace, WorkspaceError> {
+pub fn restore(workspace: &Worktree, branch: &str, tree: &TreeId) -> Result<Worktree, WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     if std::fs::symlink_metadata(&workspace.path).is_ok() {
         return Err(WorkspaceError::PathTaken { path: workspace.path.clone() });
     }
-    let aside = BubbleWorkspace { path: aside(&workspace.path), ..workspace.clone() };
+    let aside = Worktree { path: aside(&workspace.path), ..workspace.clone() };
     if is_stale(&workspace.git_dir) {
         remove_dir(&workspace.git_dir)?;
     }
     // What an interrupted call left, and git's memory of the files that are gone: its name is needed again.
     remove_worktree(&repo, &aside.path)?;
     remove_worktree(&repo, &workspace.path)?;
-    let made = if workspace.is_clone() { again_clone(&aside, &repo, branch) } else { again(&aside, &repo, branch) };
-    let made = made.and_then(|made| fill(&made, branch, tree).map(|()| made));
+    let made = if workspace.is_clone() {
+        recreate_clone(&aside, &repo, branch)
+    } else {
+        recreate_worktree(&aside, &repo, branch)
+    };
+    let made = made.and_then(|made| write_tree(&made, branch, tree).map(|()| made));
     let made = made.and_then(|made| copy_again(&repo.root, &made.path, &made.included).map(|()| made));
     let moved = made.and_then(|made| move_in(&made, &workspace.path));
     if moved.is_err() {
@@ -51,14 +55,14 @@ fn is_stale(git_dir: &Path) -> bool {
 }
 
 /// Lets git know the files of `workspace` again, after its own record of them was removed. No file is touched.
-pub fn relink(workspace: &BubbleWorkspace, branch: &str) -> Result<(), WorkspaceError> {
+pub fn relink(workspace: &Worktree, branch: &str) -> Result<(), WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     if workspace.git_dir.join("gitdir").is_file() {
         refuse_second(&workspace.git_dir, &[&workspace.path], std::slice::from_ref(&workspace.git_dir))?;
         return connect(&workspace.path, &workspace.git_dir, &workspace.git_dir);
     }
-    let stand_in = BubbleWorkspace { path: aside(&workspace.path), ..workspace.clone() };
+    let stand_in = Worktree { path: aside(&workspace.path), ..workspace.clone() };
     remove_worktree(&repo, &stand_in.path)?;
     let call = GitCall::new(["worktree", "add", "--quiet", "--force", "--no-checkout"]).arg(&stand_in.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
@@ -77,9 +81,9 @@ fn aside(path: &Path) -> PathBuf {
 }
 
 /// Moves a whole workspace to `path`, in one step.
-fn move_in(made: &BubbleWorkspace, path: &Path) -> Result<BubbleWorkspace, WorkspaceError> {
+fn move_in(made: &Worktree, path: &Path) -> Result<Worktree, WorkspaceError> {
     let failed = |source| WorkspaceError::io("make", path, source);
-    let mut moved = BubbleWorkspace { path: path.to_owned(), ..made.clone() };
+    let mut moved = Worktree { path: path.to_owned(), ..made.clone() };
     if made.is_clone() {
         moved.git_dir = path.join(".git");
         moved.common_dir.clone_from(&moved.git_dir);
@@ -93,41 +97,41 @@ fn move_in(made: &BubbleWorkspace, path: &Path) -> Result<BubbleWorkspace, Works
     Ok(moved)
 }
 
-fn again(workspace: &BubbleWorkspace, repo: &Repo, branch: &str) -> Result<BubbleWorkspace, WorkspaceError> {
+fn recreate_worktree(workspace: &Worktree, repo: &Repo, branch: &str) -> Result<Worktree, WorkspaceError> {
     if resolve(&repo.git(), &format!("refs/heads/{branch}"))?.is_none() {
-        let git_dir = add_worktree(repo, &mark(workspace, branch, WorkMode::Worktree))?;
-        return Ok(BubbleWorkspace { git_dir, ..workspace.clone() });
+        let git_dir = add_worktree(repo, &journal(workspace, branch, WorkMode::Worktree))?;
+        return Ok(Worktree { git_dir, ..workspace.clone() });
     }
     // --force: git still remembers the worktree that is gone.
     let call = GitCall::new(["worktree", "add", "--quiet", "--force"]).arg(&workspace.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
     let gone = || GitError::WorktreeGone { path: workspace.path.clone() };
     let git_dir = admin_dir(repo, &workspace.path).ok_or_else(gone)?;
-    Ok(BubbleWorkspace { git_dir, ..workspace.clone() })
+    Ok(Worktree { git_dir, ..workspace.clone() })
 }
 
-fn again_clone(workspace: &BubbleWorkspace, repo: &Repo, branch: &str) -> Result<BubbleWorkspace, WorkspaceError> {
-    let git_dir = add_clone(repo, &mark(workspace, branch, WorkMode::Clone))?;
-    let made = BubbleWorkspace { common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
+fn recreate_clone(workspace: &Worktree, repo: &Repo, branch: &str) -> Result<Worktree, WorkspaceError> {
+    let git_dir = add_clone(repo, &journal(workspace, branch, WorkMode::Clone))?;
+    let made = Worktree { common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
     fetch_snapshots(&made, &repo.root)?;
     Ok(made)
 }
 
-fn fetch_snapshots(workspace: &BubbleWorkspace, root: &Path) -> Result<(), GitError> {
+fn fetch_snapshots(workspace: &Worktree, root: &Path) -> Result<(), GitError> {
     let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--upload-pack=git-upload-pack", "--"];
     let all = workspace.private_ref("*");
     workspace.git().run(GitCall::new(fetch).arg(root).arg(format!("+{all}:{all}"))).map(drop)
 }
 
 /// Writes the tree into the files and leaves the index at the branch, as if the work had been done by hand.
-fn fill(workspace: &BubbleWorkspace, branch: &str, tree: &TreeId) -> Result<(), WorkspaceError> {
+fn write_tree(workspace: &Worktree, branch: &str, tree: &TreeId) -> Result<(), WorkspaceError> {
     let git = workspace.git();
     let files = GitCall::new(["read-tree", "--reset", "-u", &tree.0]).index(&workspace.index());
     git.run(files.whole().within(CHECKOUT))?;
     Ok(show_in_index(workspace, &git, &format!("refs/heads/{branch}"))?)
 }
 
-fn mark(workspace: &BubbleWorkspace, branch: &str, mode: WorkMode) -> WorkspaceJournal {
+fn journal(workspace: &Worktree, branch: &str, mode: WorkMode) -> WorkspaceJournal {
     let (path, base): (_, CommitId) = (workspace.path.clone(), workspace.base.clone());
     WorkspaceJournal {
         path,
@@ -153,7 +157,7 @@ pub struct FormerLocation {
 /// know them there. They may have been moved along already, or be gone.
 ///
 /// Returns whether there are files. Nothing is made anew, and nothing is touched that does not belong to the bubble.
-pub fn move_here(workspace: &BubbleWorkspace, former: &[FormerLocation]) -> Result<bool, WorkspaceError> {
+pub fn move_here(workspace: &Worktree, former: &[FormerLocation]) -> Result<bool, WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     let new = workspace.path.as_path();
@@ -188,9 +192,9 @@ pub fn move_here(workspace: &BubbleWorkspace, former: &[FormerLocation]) -> Resu
 }
 
 /// Moves a clone, which names the repository as its origin, and lets it name the place where the repository is now.
-fn move_clone(workspace: &BubbleWorkspace, from: &Path, former: &[FormerLocation]) -> Result<(), WorkspaceError> {
+fn move_clone(workspace: &Worktree, from: &Path, former: &[FormerLocation]) -> Result<(), WorkspaceError> {
     let git_dir = from.join(".git");
-    let before = BubbleWorkspace { path: from.to_owned(), common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
+    let before = Worktree { path: from.to_owned(), common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
     before.real_directory()?;
     let origin = before.cloned_from()?;
     let known = |origin: &PathBuf| *origin == workspace.root || former.iter().any(|one| one.root == *origin);

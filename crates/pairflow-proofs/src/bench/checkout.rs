@@ -7,7 +7,7 @@ use pairflow_core::facts::{Outcome as Said, Place};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::checks::{CheckRun, run_check};
-use pairflow_engine::git::{BubbleWorkspace, KeptSnapshot, Repo, observe, take};
+use pairflow_engine::git::{KeptSnapshot, Repo, Worktree, observe, take};
 use pairflow_engine::process::Cancel;
 use pairflow_engine::workspace::{Checkout, WorkspaceRequest, prepare};
 use pairflow_testkit::fixture::plant;
@@ -50,7 +50,7 @@ pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Ro
 
 fn both(
     setting: &Setting,
-    (repo, worktree): (&Repo, &BubbleWorkspace),
+    (repo, worktree): (&Repo, &Worktree),
     command: &str,
     rounds: usize,
 ) -> anyhow::Result<[Times; 2]> {
@@ -66,7 +66,7 @@ fn both(
 }
 
 /// Brings the checkout to the tree, runs the command, and looks whether it changed anything.
-fn checked(repo: &Repo, worktree: &BubbleWorkspace, taken: &KeptSnapshot, command: &str) -> anyhow::Result<()> {
+fn checked(repo: &Repo, worktree: &Worktree, taken: &KeptSnapshot, command: &str) -> anyhow::Result<()> {
     let checkout = Checkout::warm(repo, worktree, &taken.commit)?;
     let run = CheckRun {
         name: "test",

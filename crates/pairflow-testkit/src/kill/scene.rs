@@ -150,7 +150,7 @@ fn placed(bubble: &Bubble, state: &BubbleState, shared: &Workspace) -> Workspace
     let git_dir = if real { record.display().to_string() } else { shared.git_dir.clone() };
     let mut here = state.clone();
     here.evidence.workspace = Some(Workspace { git_dir, ..shared.clone() });
-    bubble.log().place(&mut here);
+    bubble.log().set_locations(&mut here);
     let own = here.evidence.workspace.unwrap_or_else(|| shared.clone());
     let (from, to) = (Path::new(&shared.path), Path::new(&own.path));
     if from.is_dir() && !to.exists() {

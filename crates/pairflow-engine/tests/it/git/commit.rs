@@ -4,17 +4,17 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::{CommitIdentity, Signing};
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    BubbleCommit, BubbleWorkspace, CommitRequest, GitError, MergeKind, MergeOutcome, MergeRequest, commit,
-    commit_identity, merge, observe, plan_merge, take,
+    BubbleCommit, CommitRequest, GitError, MergeKind, MergeOutcome, MergeRequest, Worktree, commit, commit_identity,
+    merge, observe, plan_merge, take,
 };
 
 use crate::support::git::{World, git, git_ok, hermetic, read, update, write, write_program};
 
-fn request<'a>(bubble: &'a BubbleWorkspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
+fn request<'a>(bubble: &'a Worktree, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
     CommitRequest { workspace: bubble, tree, branch, message: "add new\n\nbecause", hooks: false, identity: None }
 }
 
-fn commit_all(bubble: &BubbleWorkspace) -> BubbleCommit {
+fn commit_all(bubble: &Worktree) -> BubbleCommit {
     let taken = take(bubble, 1).unwrap();
     commit(&request(bubble, &taken.tree, &format!("bubble/{}", bubble.id))).unwrap()
 }
@@ -29,7 +29,7 @@ struct Merging {
 }
 
 impl Merging {
-    fn of(bubble: &BubbleWorkspace) -> Self {
+    fn of(bubble: &Worktree) -> Self {
         Self { id: bubble.id.clone(), commit: commit_all(bubble).commit }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    BubbleWorkspace, CommitRequest, Git, GitCall, GitError, MergeRequest, changes, commit, diff_text, merge, observe,
+    CommitRequest, Git, GitCall, GitError, MergeRequest, Worktree, changes, commit, diff_text, merge, observe,
     plan_merge, take,
 };
 use pairflow_engine::workspace::Scratch;
@@ -95,7 +95,7 @@ fn attributes(path: &Path) {
 }
 
 /// Everything that pairflow does with a workspace.
-fn live_a_whole_life(world: &World, bubble: &BubbleWorkspace, canary: &Canary) {
+fn live_a_whole_life(world: &World, bubble: &Worktree, canary: &Canary) {
     let base = TreeId(
         bubble.git().run(GitCall::new(["rev-parse", &format!("{}^{{tree}}", bubble.base)])).unwrap().line().unwrap(),
     );

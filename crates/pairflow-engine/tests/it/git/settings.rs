@@ -8,7 +8,7 @@ use std::process::Command;
 
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
-use pairflow_engine::git::{BubbleWorkspace, changes, diff_text, observe};
+use pairflow_engine::git::{Worktree, changes, diff_text, observe};
 
 use crate::support::git::{World, git, hermetic, write};
 
@@ -108,7 +108,7 @@ struct Seen {
     patch: String,
 }
 
-fn look(bubble: &BubbleWorkspace, base: &TreeId) -> Result<Seen, String> {
+fn look(bubble: &Worktree, base: &TreeId) -> Result<Seen, String> {
     let said = |error: pairflow_engine::git::GitError| error.to_string();
     let tree = observe(bubble).map_err(said)?;
     let files = changes(&bubble.git(), base, &tree).map_err(said)?;
@@ -118,7 +118,7 @@ fn look(bubble: &BubbleWorkspace, base: &TreeId) -> Result<Seen, String> {
 
 /// Work of every kind that a setting could hide: text, line ends, modes, links, renames, large and binary files, a moved
 /// submodule and a new one's files.
-fn work() -> (World, World, BubbleWorkspace, TreeId) {
+fn work() -> (World, World, Worktree, TreeId) {
     let (world, other) = (World::new(), World::new());
     let url = other.root().to_str().unwrap();
     git(world.root(), &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "lib"]);
@@ -182,12 +182,7 @@ fn named(world: &World, name: &str, text: &str) -> String {
 }
 
 /// Tries settings in a configuration file. One that git cannot read is told as an error, never as something else.
-fn hides_nothing(
-    (bubble, base): (&BubbleWorkspace, &TreeId),
-    config: &Path,
-    seen: &Seen,
-    text: &str,
-) -> Result<bool, String> {
+fn hides_nothing((bubble, base): (&Worktree, &TreeId), config: &Path, seen: &Seen, text: &str) -> Result<bool, String> {
     let before = std::fs::read(config).unwrap_or_default();
     let mut all = before.clone();
     all.extend_from_slice(text.as_bytes());

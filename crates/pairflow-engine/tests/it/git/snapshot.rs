@@ -5,16 +5,16 @@ use std::os::unix::fs::PermissionsExt;
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
-use pairflow_engine::git::{BubbleWorkspace, GitError, GitHead, changes, diff_stat, diff_text, head, observe, take};
+use pairflow_engine::git::{GitError, GitHead, Worktree, changes, diff_stat, diff_text, head, observe, take};
 
 use crate::support::git::{World, git, git_ok, hermetic, write};
 
-fn base_tree(bubble: &BubbleWorkspace) -> TreeId {
+fn base_tree(bubble: &Worktree) -> TreeId {
     TreeId(git(&bubble.path, &["rev-parse", &format!("{}^{{tree}}", bubble.base)]))
 }
 
 /// Returns what a tree has that the base has not, as `status path` lines.
-fn changed(bubble: &BubbleWorkspace) -> Vec<String> {
+fn changed(bubble: &Worktree) -> Vec<String> {
     let tree = observe(bubble).unwrap();
     let found = changes(&bubble.git(), &base_tree(bubble), &tree).unwrap();
     found.into_iter().map(|change| format!("{} {}", change.status, change.path)).collect()

@@ -19,11 +19,7 @@ fn unfinished(world: &World, id: &str) {
     std::fs::write(mark_path(world, id), text).unwrap();
 }
 
-fn archive(
-    world: &World,
-    id: &str,
-    workspace: &pairflow_engine::git::BubbleWorkspace,
-) -> Result<Archived, WorkspaceError> {
+fn archive(world: &World, id: &str, workspace: &pairflow_engine::git::Worktree) -> Result<Archived, WorkspaceError> {
     let branch = &format!("bubble/{id}");
     let now = Timestamp::from_millis(1_771_677_296_000);
     let id = &id.parse().unwrap();

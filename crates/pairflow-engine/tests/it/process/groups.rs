@@ -261,7 +261,7 @@ fn inside() {
     let Some(dir) = std::env::var_os("LOOK_FOR_AGENTS_IN") else { return };
     let known: Vec<_> = records(Path::new(&dir)).unwrap().into_iter().map(|record| ((), record)).collect();
     let own = ProcessAncestry::own();
-    let found = own.born_of(&known).or_else(|| own.marked_by(&known)).is_some();
+    let found = own.descends_from(&known).or_else(|| own.marked_by(&known)).is_some();
     fs::write(std::env::var_os("WRITE_TO").unwrap(), if found { "found" } else { "nobody" }).unwrap();
 }
 
@@ -285,7 +285,7 @@ fn a_process_knows_whether_it_descends_from_an_agent_or_a_check() {
     assert_eq!(look(JobKind::Agent, "setsid -f LOOK; while [ ! -s answer ]; do :; done"), "found");
     assert_eq!(look(JobKind::Check, "LOOK"), "found");
     assert_eq!(look(JobKind::Check, "env -u PF_PROCESS_MARK LOOK; true"), "found");
-    assert!(ProcessAncestry::own().born_of::<()>(&[]).is_none());
+    assert!(ProcessAncestry::own().descends_from::<()>(&[]).is_none());
 }
 
 #[test]

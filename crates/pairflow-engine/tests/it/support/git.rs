@@ -8,7 +8,7 @@ use std::process::Command;
 
 use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::rules::WorkMode;
-use pairflow_engine::git::{BubbleWorkspace, GitError, Repo, UpdateRequest, Updated};
+use pairflow_engine::git::{GitError, Repo, UpdateRequest, Updated, Worktree};
 use pairflow_engine::workspace::{PreparedWorkspace, WorkspaceError, WorkspaceRequest, prepare};
 
 const INSIDE: &str = "PAIRFLOW_TEST_HOME";
@@ -62,7 +62,7 @@ pub(crate) fn git_ok(dir: &Path, args: &[&str]) -> bool {
 }
 
 /// Brings the tip of a branch into a worktree.
-pub(crate) fn update(workspace: &BubbleWorkspace, base_branch: &str) -> Result<Updated, GitError> {
+pub(crate) fn update(workspace: &Worktree, base_branch: &str) -> Result<Updated, GitError> {
     pairflow_engine::git::update(workspace, &UpdateRequest { base_branch, resolved: None, number: 1 })
 }
 
@@ -125,11 +125,11 @@ impl World {
         prepare(&WorkspaceRequest { repo, id: &id, mode, base_branch: "main", continues: None, bubble_branch })
     }
 
-    pub(crate) fn bubble(&self, id: &str) -> BubbleWorkspace {
+    pub(crate) fn bubble(&self, id: &str) -> Worktree {
         self.workspace(id, WorkMode::Worktree)
     }
 
-    pub(crate) fn workspace(&self, id: &str, mode: WorkMode) -> BubbleWorkspace {
+    pub(crate) fn workspace(&self, id: &str, mode: WorkMode) -> Worktree {
         self.try_prepare(id, mode).unwrap().workspace(&self.repo, &id.parse().unwrap())
     }
 
