@@ -35,17 +35,11 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A file is there and is no configuration.
-    #[error("{} has more than {MOST_BYTES} bytes and is no configuration; remove it", .path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} has more than {MOST_BYTES} bytes and is no configuration; remove it", .0.display())]
+    TooLarge(PathBuf),
     /// A repository's file is a link, which could lead to any file of the user.
-    #[error("{} is a symbolic link, and a repository's configuration has to be a file; replace the link with its file", .path.display())]
-    Link {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is a symbolic link, and a repository's configuration has to be a file; replace the link with its file", .0.display())]
+    Link(PathBuf),
     /// The files have mistakes.
     #[error(transparent)]
     Invalid(#[from] ConfigErrors),
@@ -134,7 +128,7 @@ fn read(path: &Path, links: Symlinks) -> Result<Option<Vec<u8>>, LoadError> {
     let file = match open_at(path, links) {
         Ok(file) => file,
         Err(_) if links == Symlinks::Refuse && path.is_symlink() => {
-            return Err(LoadError::Link { path: path.to_owned() });
+            return Err(LoadError::Link(path.to_owned()));
         }
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
@@ -143,7 +137,7 @@ fn read(path: &Path, links: Symlinks) -> Result<Option<Vec<u8>>, LoadError> {
     };
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST_BYTES { Err(LoadError::TooLarge { path: path.to_owned() }) } else { Ok(Some(bytes)) }
+    if bytes.len() as u64 > MOST_BYTES { Err(LoadError::TooLarge(path.to_owned())) } else { Ok(Some(bytes)) }
 }
 
 /// Whether two paths lead to the same directory, also through a symbolic link.
@@ -283,7 +277,7 @@ mod tests {
             place.write(target, "max_rounds = 3\n");
             std::os::unix::fs::symlink(target, &link).unwrap();
             let error = place.load().unwrap_err();
-            assert!(matches!(&error, LoadError::Link { path } if *path == link), "{error}");
+            assert!(matches!(&error, LoadError::Link(path) if *path == link), "{error}");
             assert!(error.to_string().contains("is a symbolic link"), "{error}");
             fs::remove_file(&link).unwrap();
         }
@@ -301,7 +295,7 @@ mod tests {
         assert!(error.starts_with(&format!("cannot read {}: ", place.user.display())), "{error}");
         fs::remove_dir(&place.user).unwrap();
         place.write(&place.user, &"#".repeat(MOST_BYTES as usize + 1));
-        assert!(matches!(place.load(), Err(LoadError::TooLarge { path }) if path == place.user));
+        assert!(matches!(place.load(), Err(LoadError::TooLarge(path)) if path == place.user));
         fs::write(&place.user, b"x = \"\xff\"").unwrap();
         assert!(place.errors()[0].ends_with("config.toml:1:6: byte 5 is no UTF-8 text"));
     }

@@ -198,15 +198,15 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
     };
     let next = match store {
         StoreError::Gone { .. } => Some("pairflow doctor".to_owned()),
-        StoreError::StateOfOther { path } | StoreError::StateNotDirectory { path } => {
+        StoreError::StateOfOther(path) | StoreError::StateNotDirectory(path) => {
             Some(format!("ls -ld {}", quoted(&path.display().to_string())))
         }
         StoreError::Foreign { id, why } => Some(next_command(id, why)),
-        StoreError::Changed { id } => Some(format!("pairflow adopt {id}")),
+        StoreError::Changed(id) => Some(format!("pairflow adopt {id}")),
         StoreError::OtherFormat { found, read, worktree, .. } => {
             (found < read).then(|| create_command(worktree.as_deref()))
         }
-        StoreError::StateShared { path } => Some(format!("chmod go-w {}", quoted(&path.display().to_string()))),
+        StoreError::StateShared(path) => Some(format!("chmod go-w {}", quoted(&path.display().to_string()))),
         _ if exit == LOG_DAMAGED => Some("pairflow doctor --repair".to_owned()),
         _ => None,
     };
@@ -217,12 +217,12 @@ fn of_store(store: &StoreError, error: &EngineError) -> Denial {
 pub(super) fn next_command(id: &BubbleId, why: &Foreign) -> String {
     match why {
         // It leads to files of unknown origin, so it is moved away, never followed.
-        Foreign::Linked { path } => {
+        Foreign::Linked(path) => {
             let path = path.display().to_string();
             format!("mv {} {}", quoted(&path), quoted(&format!("{path}.old")))
         }
         // Each user has bubbles in a clone of their own.
-        Foreign::OtherUser { path } => {
+        Foreign::OtherUser(path) => {
             let control = path.ancestors().find(|dir| dir.ends_with(".pairflow"));
             let repo = control.and_then(Path::parent).unwrap_or(path).display().to_string();
             format!("git clone {} YOUR-CLONE", quoted(&repo))

@@ -101,9 +101,9 @@ pub(super) fn commit_as_person(
     let made = git.run(parents.iter().fold(call, |call, parent| call.arg("-p").arg(&parent.0)));
     let signs = identity.signing.is_some();
     let made = made.map_err(|error| match error {
-        GitError::Failed { stderr: said, .. } if signs => GitError::NotSigned { said },
+        GitError::Failed { stderr: said, .. } if signs => GitError::NotSigned(said),
         GitError::TimedOut { secs, .. } if signs => {
-            GitError::NotSigned { said: format!("the signing program did not end within {secs} seconds") }
+            GitError::NotSigned(format!("the signing program did not end within {secs} seconds"))
         }
         other => other,
     });
@@ -121,9 +121,7 @@ fn sign(git: &Git, call: GitCall, signing: &Signing, committer: &Person) -> Resu
         None => {
             match git.run(GitCall::new(["config", "--get", "user.signingKey"]).unpinned_config().accept(&[0, 1]))?.code
             {
-                0 => {
-                    Err(GitError::NotSigned { said: "user.signingKey was set after the bubble was created".to_owned() })
-                }
+                0 => Err(GitError::NotSigned("user.signingKey was set after the bubble was created".to_owned())),
                 _ => Ok(call.arg("-S")),
             }
         }

@@ -11,11 +11,8 @@ pub enum GitError {
     #[error("git was not found; install git 2.40 or newer and make sure that it is on PATH")]
     Missing,
     /// The git of this machine does not know what it was asked for.
-    #[error("git {found} is too old for this: pairflow needs git 2.40 or newer")]
-    TooOld {
-        /// Which version is there.
-        found: String,
-    },
+    #[error("git {0} is too old for this: pairflow needs git 2.40 or newer")]
+    TooOld(String),
     /// A file or directory could not be used.
     #[error("cannot {what} {}", .path.display())]
     Io {
@@ -69,36 +66,24 @@ pub enum GitError {
         said: String,
     },
     /// The path lies in no repository.
-    #[error("{} is not inside a git repository; change to your project's directory, or name it with --repo (a project without a repository gets one by `git init` in its own directory)", .path.display())]
-    NotARepository {
-        /// The path that was asked for.
-        path: PathBuf,
-    },
+    #[error("{} is not inside a git repository; change to your project's directory, or name it with --repo (a project without a repository gets one by `git init` in its own directory)", .0.display())]
+    NotARepository(PathBuf),
     /// The repository has no working tree.
-    #[error("{} is a bare repository; use a clone of it that has files", .path.display())]
-    Bare {
-        /// The repository.
-        path: PathBuf,
-    },
+    #[error("{} is a bare repository; use a clone of it that has files", .0.display())]
+    Bare(PathBuf),
     /// The repository has no commit.
     #[error(
         "{} has no commit yet, so there is nothing to cut a branch from; make one with `git commit --allow-empty -m start`",
-        .path.display()
+        .0.display()
     )]
-    Empty {
-        /// The repository.
-        path: PathBuf,
-    },
+    Empty(PathBuf),
     /// The repository keeps its refs in a format that pairflow does not read.
     #[error(
         "{} keeps its refs as a reftable, which pairflow does not support; convert them with \
          `git refs migrate --ref-format=files`",
-        .path.display()
+        .0.display()
     )]
-    Reftable {
-        /// The repository.
-        path: PathBuf,
-    },
+    Reftable(PathBuf),
     /// A path cannot be shown and recorded as it is.
     #[error("the path {path:?} {why}, so pairflow cannot record it as it is; rename that directory")]
     OddPath {
@@ -108,11 +93,8 @@ pub enum GitError {
         why: &'static str,
     },
     /// Only a linked worktree is there, and the repository does not say where its main one is.
-    #[error("the main checkout of {} cannot be found; run the command inside it", .path.display())]
-    NoMainCheckout {
-        /// The git directory.
-        path: PathBuf,
-    },
+    #[error("the main checkout of {} cannot be found; run the command inside it", .0.display())]
+    NoMainCheckout(PathBuf),
     /// There is no such branch.
     #[error("there is no branch {name}{}", near_names(.near))]
     UnknownBranch {
@@ -124,12 +106,9 @@ pub enum GitError {
     /// The worktree's directory was removed.
     #[error(
         "the worktree {} is gone; its snapshots are kept, and `pairflow resume` makes it anew",
-        .path.display()
+        .0.display()
     )]
-    WorktreeGone {
-        /// Where it was.
-        path: PathBuf,
-    },
+    WorktreeGone(PathBuf),
     /// What lies where the worktree should be is something else.
     #[error("{} is not the worktree of this bubble: {why}; nothing was done with it. Move it away, then 'pairflow resume' makes the worktree again", .path.display())]
     NotOurs {
@@ -149,29 +128,17 @@ pub enum GitError {
         named: bool,
     },
     /// A git directory that shares nothing claims to share its refs with another one.
-    #[error("{} leads git to another repository; remove that file", .path.display())]
-    Redirected {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} leads git to another repository; remove that file", .0.display())]
+    Redirected(PathBuf),
     /// Files that git does not know lie where the base branch has files.
-    #[error("the update would write over {}; move that away first; nothing was changed", .files.join(", "))]
-    WouldOverwrite {
-        /// The files.
-        files: Vec<String>,
-    },
+    #[error("the update would write over {}; move that away first; nothing was changed", .0.join(", "))]
+    WouldOverwrite(Vec<String>),
     /// A repository lies inside the worktree, and git would keep only its name.
-    #[error("{} is a git repository inside the worktree; remove it, or list it in .gitignore", .path.display())]
-    NestedRepository {
-        /// Where it lies, relative to the worktree.
-        path: PathBuf,
-    },
+    #[error("{} is a git repository inside the worktree; remove it, or list it in .gitignore", .0.display())]
+    NestedRepository(PathBuf),
     /// A file of the worktree cannot be read.
-    #[error("{} cannot be read; correct its permissions, or list it in .gitignore", .path.display())]
-    Unreadable {
-        /// Which file, relative to the worktree.
-        path: PathBuf,
-    },
+    #[error("{} cannot be read; correct its permissions, or list it in .gitignore", .0.display())]
+    Unreadable(PathBuf),
     /// git does not know who the person is.
     #[error(
         "git does not know who commits; run `git config --global user.name \"Your Name\"` and \
@@ -180,14 +147,11 @@ pub enum GitError {
     NoIdentity,
     /// The person signs commits, and that did not work.
     #[error(
-        "git could not sign the commit: {said}; unlock the key in this shell (`ssh-add`, or `gpg --clearsign` once with \
+        "git could not sign the commit: {0}; unlock the key in this shell (`ssh-add`, or `gpg --clearsign` once with \
          GPG_TTY set) and try again, or turn signatures off with `git config --global commit.gpgSign false` and \
          `pairflow config set ID identity=current`"
     )]
-    NotSigned {
-        /// What git said.
-        said: String,
-    },
+    NotSigned(String),
     /// A commit needs a message.
     #[error("the commit message is empty; give one with --message")]
     EmptyMessage,
@@ -223,12 +187,9 @@ pub enum GitError {
     /// It is not known which hooks there were when the bubble was created.
     #[error(
         "the hooks of this repository were not recorded for this bubble, so they are not run; look at them, then: \
-         pairflow config set {id} identity=current; or commit without --hooks"
+         pairflow config set {0} identity=current; or commit without --hooks"
     )]
-    HooksUnknown {
-        /// Which bubble.
-        id: BubbleId,
-    },
+    HooksUnknown(BubbleId),
     /// Hooks outside of the tree are not what they were.
     #[error(
         "hooks in {} have changed since they were recorded for this bubble, so they are not run ({}); look at them, then: \
@@ -285,11 +246,8 @@ pub enum GitError {
         branch: String,
     },
     /// Two sides of a merge conflict, so there is nothing to advance to.
-    #[error("the merge conflicts in {}; bring the base into the bubble with `pairflow bubble update` first", .files.join(", "))]
-    MergeConflict {
-        /// The files in conflict.
-        files: Vec<String>,
-    },
+    #[error("the merge conflicts in {}; bring the base into the bubble with `pairflow bubble update` first", .0.join(", "))]
+    MergeConflict(Vec<String>),
 }
 
 impl GitError {

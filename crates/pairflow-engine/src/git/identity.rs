@@ -164,7 +164,7 @@ impl RunnableHooks {
     /// Makes the recorded hooks ready to run, or says why they do not run.
     pub(super) fn of(workspace: &Worktree, recorded: Option<&Hooks>) -> Result<Self, GitError> {
         let Some(recorded) = recorded else {
-            return Err(GitError::HooksUnknown { id: workspace.id.clone() });
+            return Err(GitError::HooksUnknown(workspace.id.clone()));
         };
         let made = Self::empty(workspace)?;
         match recorded {

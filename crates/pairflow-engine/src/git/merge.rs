@@ -114,7 +114,7 @@ pub fn plan_merge(request: &MergeRequest<'_>) -> Result<MergePlan, GitError> {
 pub fn merge(request: &MergeRequest<'_>, plan: &MergePlan, here: Option<&Path>) -> Result<MergeOutcome, GitError> {
     let to = match &plan.how {
         MergeKind::AlreadyIn => return Ok(MergeOutcome::Moved(plan.tip.clone())),
-        MergeKind::Conflict(files) => return Err(GitError::MergeConflict { files: files.clone() }),
+        MergeKind::Conflict(files) => return Err(GitError::MergeConflict(files.clone())),
         MergeKind::FastForward(commit) | MergeKind::Join(commit) => commit,
     };
     let git = request.repo.git();
@@ -233,7 +233,7 @@ fn checkout_of(repo: &Repo, path: &Path) -> Result<(PathBuf, PathBuf), GitError>
             return Ok((dir.to_owned(), git_dir));
         }
     }
-    Err(GitError::NotARepository { path })
+    Err(GitError::NotARepository(path))
 }
 
 /// Returns where a branch is checked out, or being rebased, if it is.

@@ -34,11 +34,11 @@ impl Repo {
         let git = repo.git();
         let bare = GitCall::new(["config", "--type=bool", "--get", "core.bare"]).unpinned_config().accept(&[0, 1]);
         if git.run(bare)?.line()? == "true" {
-            return Err(GitError::Bare { path: repo.common_dir });
+            return Err(GitError::Bare(repo.common_dir));
         }
         let branch = || git.run(GitCall::new(["for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads"]));
         if !repo.is_on_commit() && branch()?.stdout.is_empty() && resolve(&git, "HEAD")?.is_none() {
-            return Err(GitError::Empty { path: repo.root });
+            return Err(GitError::Empty(repo.root));
         }
         Ok(repo)
     }
@@ -48,7 +48,7 @@ impl Repo {
         insist_on_plain_path(&self.root)?;
         insist_on_plain_path(&self.common_dir)?;
         let reftable = self.common_dir.join("reftable").exists();
-        if reftable { Err(GitError::Reftable { path: self.root.clone() }) } else { Ok(()) }
+        if reftable { Err(GitError::Reftable(self.root.clone())) } else { Ok(()) }
     }
 
     /// Whether the checkout is on a branch that a file of its own names, as it mostly is: found out without git.
@@ -63,7 +63,7 @@ impl Repo {
         for dir in start.ancestors() {
             if is_git_dir(dir) {
                 let inside = dir.file_name().is_some_and(|name| name == ".git");
-                return if inside { Self::from(dir, dir) } else { Err(GitError::Bare { path: dir.into() }) };
+                return if inside { Self::from(dir, dir) } else { Err(GitError::Bare(dir.into())) };
             }
             let dot_git = dir.join(".git");
             if is_git_dir(&dot_git) {
@@ -73,7 +73,7 @@ impl Repo {
                 return Self::from(&git_dir, &dot_git);
             }
         }
-        Err(GitError::NotARepository { path: start })
+        Err(GitError::NotARepository(start))
     }
 
     fn from(git_dir: &Path, dot_git: &Path) -> Result<Self, GitError> {
@@ -86,7 +86,7 @@ impl Repo {
         } else {
             configured_root(&common_dir)?
         };
-        let root = root.ok_or_else(|| GitError::NoMainCheckout { path: common_dir.clone() })?;
+        let root = root.ok_or_else(|| GitError::NoMainCheckout(common_dir.clone()))?;
         let name = root.file_name().map_or_else(|| "root".to_owned(), |name| name.to_string_lossy().into_owned());
         Ok(Self { root, common_dir, git_dir: git_dir.to_owned(), name })
     }
@@ -220,7 +220,7 @@ fn configured_root(common_dir: &Path) -> Result<Option<PathBuf>, GitError> {
     let git = Git::at(common_dir, common_dir, common_dir);
     let get = |key: &str| git.run(GitCall::new(["config", "--get", key]).unpinned_config().accept(&[0, 1]))?.line();
     if get("core.bare")? == "true" {
-        return Err(GitError::Bare { path: common_dir.to_owned() });
+        return Err(GitError::Bare(common_dir.to_owned()));
     }
     let root = get("core.worktree")?;
     Ok(if root.is_empty() { None } else { common_dir.join(root).canonicalize().ok() })

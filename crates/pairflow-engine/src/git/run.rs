@@ -437,7 +437,7 @@ pub fn version() -> Result<String, GitError> {
 /// Insists on a git that is new enough, where a step that needs one is about to be recorded.
 pub(crate) fn insist_on_recent() -> Result<(), GitError> {
     let found = version()?;
-    if is_recent(&found) { Ok(()) } else { Err(GitError::TooOld { found }) }
+    if is_recent(&found) { Ok(()) } else { Err(GitError::TooOld(found)) }
 }
 
 /// The oldest git whose `merge-tree`, worktrees and settings by environment pairflow relies on.

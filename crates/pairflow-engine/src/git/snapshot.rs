@@ -198,7 +198,7 @@ fn refuse_nested(workspace: &Worktree, git: &Git, entries: &GitOutput) -> Result
     let declared: Vec<&[u8]> =
         in_base.parts().chain(staged.parts()).filter(|entry| entry.starts_with(GITLINK)).filter_map(path_of).collect();
     match links.iter().find(|path| !declared.contains(path)) {
-        Some(path) => Err(GitError::NestedRepository { path: OsStr::from_bytes(path).into() }),
+        Some(path) => Err(GitError::NestedRepository(OsStr::from_bytes(path).into())),
         None => Ok(()),
     }
 }
@@ -233,14 +233,14 @@ fn find_unreadable(workspace: &Worktree, git: &Git, index: &Index) -> Option<Git
     let others = list(&["--others", "--directory"]).ok()?;
     let dirs = others.parts().filter(|part| part.ends_with(b"/")).map(|part| PathBuf::from(OsStr::from_bytes(part)));
     if let Some(path) = dirs.into_iter().find_map(|dir| nested(&workspace.path, &dir)) {
-        return Some(GitError::NestedRepository { path });
+        return Some(GitError::NestedRepository(path));
     }
     let files = list(&["--others", "--modified"]).ok()?;
     let denied = |path: &&[u8]| {
         let opened = crate::regular::open(&workspace.path.join(OsStr::from_bytes(path)));
         opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
     };
-    files.parts().find(denied).map(|path| GitError::Unreadable { path: OsStr::from_bytes(path).into() })
+    files.parts().find(denied).map(|path| GitError::Unreadable(OsStr::from_bytes(path).into()))
 }
 
 fn nested(root: &Path, dir: &Path) -> Option<PathBuf> {

@@ -283,7 +283,7 @@ fn refuse_overwriting(
     let call = occupied.iter().fold(GitCall::new(["ls-files", "-z", "--others", "--"]), GitCall::arg);
     let unknown = git.run(call.index(index.path()))?;
     let files: Vec<String> = unknown.parts().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
-    if files.is_empty() { Ok(()) } else { Err(GitError::WouldOverwrite { files }) }
+    if files.is_empty() { Ok(()) } else { Err(GitError::WouldOverwrite(files)) }
 }
 
 fn fetch_into_clone(workspace: &Worktree, git: &Git, base_branch: &str) -> Result<(), GitError> {

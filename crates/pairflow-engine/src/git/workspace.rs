@@ -95,7 +95,7 @@ impl Worktree {
         let not_ours = |why: &str| Err(GitError::NotOurs { path: self.path.clone(), why: why.to_owned() });
         match std::fs::symlink_metadata(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(GitError::WorktreeGone { path: self.path.clone() })
+                Err(GitError::WorktreeGone(self.path.clone()))
             }
             Err(source) => Err(GitError::io("look at", &self.path, source)),
             Ok(meta) if meta.is_symlink() => not_ours("it is a link to another place"),
@@ -103,7 +103,7 @@ impl Worktree {
             Ok(_) => Ok(()),
         }?;
         let redirect = self.common_dir.join("commondir");
-        if redirect.exists() { Err(GitError::Redirected { path: redirect }) } else { Ok(()) }
+        if redirect.exists() { Err(GitError::Redirected(redirect)) } else { Ok(()) }
     }
 
     /// Fails unless the files are this bubble's: a real directory, and it and the repository point to each other.

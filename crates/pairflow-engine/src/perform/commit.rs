@@ -38,7 +38,7 @@ fn attempt(bubble: &Bubble, state: &BubbleState, order: &CommitOrder) -> Result<
     };
     let workspace = bubble.workspace(state)?;
     if order.hooks && state.about.identity.is_none() {
-        return Err(GitError::HooksUnknown { id: bubble.id.clone() }.into());
+        return Err(GitError::HooksUnknown(bubble.id.clone()).into());
     }
     let identity = identity(state, order, &workspace)?;
     let made = commit(&CommitRequest {

@@ -52,35 +52,23 @@ pub enum StoreError {
         why: Foreign,
     },
     /// Other users can write to the state directory.
-    #[error("other users can write to {}; what is yours is recorded there, so nothing is done until only you can", path.display())]
-    StateShared {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error("other users can write to {}; what is yours is recorded there, so nothing is done until only you can", .0.display())]
+    StateShared(PathBuf),
     /// The state directory is another user's.
     #[error(
         "{} belongs to another user; run pairflow as that user, or set XDG_STATE_HOME to a directory of yours",
-        path.display()
+        .0.display()
     )]
-    StateOfOther {
-        /// The directory.
-        path: PathBuf,
-    },
+    StateOfOther(PathBuf),
     /// A file stands where the state directory should be.
     #[error(
         "cannot use the state directory {}: a part of this path is not a directory; move that file away, or set XDG_STATE_HOME",
-        path.display()
+        .0.display()
     )]
-    StateNotDirectory {
-        /// The path.
-        path: PathBuf,
-    },
+    StateNotDirectory(PathBuf),
     /// The log is not as it was shown; nothing was changed.
-    #[error("the log of bubble {id} has changed since it was shown; look at it again")]
-    Changed {
-        /// The bubble.
-        id: BubbleId,
-    },
+    #[error("the log of bubble {0} has changed since it was shown; look at it again")]
+    Changed(BubbleId),
     /// Another process holds the lock.
     #[error("another command has held bubble {id} for {} s{}; try again when it is done", waited.as_secs(), by(*holder))]
     Busy {
@@ -146,12 +134,9 @@ pub enum StoreError {
     },
     /// A message is too large to be written.
     #[error(
-        "a message of {bytes} bytes is too large: a line holds {MAX_LINE}, an append {MAX_APPEND}; put the text into a file"
+        "a message of {0} bytes is too large: a line holds {MAX_LINE}, an append {MAX_APPEND}; put the text into a file"
     )]
-    TooLarge {
-        /// How many bytes its line would have.
-        bytes: usize,
-    },
+    TooLarge(usize),
     /// A damaged log is too large to be repaired; nothing was changed.
     #[error("{} has {bytes} bytes, more than a repair reads; look at it, and move it away or cut it", path.display())]
     TooLargeToRepair {
@@ -164,17 +149,11 @@ pub enum StoreError {
     #[error("an append needs at least one event")]
     Nothing,
     /// An earlier write failed, so what is on disk has to be read again first.
-    #[error("an earlier write to {} failed; run the command again", path.display())]
-    Poisoned {
-        /// The log.
-        path: PathBuf,
-    },
+    #[error("an earlier write to {} failed; run the command again", .0.display())]
+    Poisoned(PathBuf),
     /// A name that must not leave its directory.
-    #[error("{name:?} is not the name of a file")]
-    BadName {
-        /// The name.
-        name: String,
-    },
+    #[error("{0:?} is not the name of a file")]
+    BadName(String),
     /// A file operation failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -219,57 +198,31 @@ pub enum Foreign {
     #[error("it was not created here: no bubble of yours on this machine has this log")]
     Unknown,
     /// The repository is a copy of one in which the bubble is.
-    #[error("it is a copy of the bubble in {}", .of.display())]
-    Copy {
-        /// The repository with the original.
-        of: PathBuf,
-    },
+    #[error("it is a copy of the bubble in {}", .0.display())]
+    Copy(PathBuf),
     /// The repository was moved.
-    #[error("it is on record for {}, and is not there any more; the repository seems to have been moved", .from.display())]
-    Moved {
-        /// Where it was.
-        from: PathBuf,
-    },
+    #[error("it is on record for {}, and is not there any more; the repository seems to have been moved", .0.display())]
+    Moved(PathBuf),
     /// It ends earlier than it once did.
-    #[error(
-        "its log ends before line {known}, which this machine has seen; it was rolled back, or restored from a backup"
-    )]
-    RolledBack {
-        /// The last line that is known to have been there.
-        known: u64,
-    },
+    #[error("its log ends before line {0}, which this machine has seen; it was rolled back, or restored from a backup")]
+    RolledBack(u64),
     /// Another log stands in its place.
-    #[error("its log is not the one that was written here: line {known} is another one")]
-    Replaced {
-        /// The line that differs.
-        known: u64,
-    },
+    #[error("its log is not the one that was written here: line {0} is another one")]
+    Replaced(u64),
     /// Lines were added that this user's pairflow did not write.
-    #[error("lines of its log were not written by your pairflow: {}", seal_words(*.seal))]
-    Forged {
-        /// What their seals are worth.
-        seal: SealState,
-    },
+    #[error("lines of its log were not written by your pairflow: {}", seal_words(*.0))]
+    Forged(SealState),
     /// The key that sealed it is gone.
     #[error(
-        "the key that sealed its log (`{key}`) is not in your state directory any more; restore the key, or adopt all with 'pairflow adopt --all'"
+        "the key that sealed its log (`{0}`) is not in your state directory any more; restore the key, or adopt all with 'pairflow adopt --all'"
     )]
-    KeyLost {
-        /// The name of the key.
-        key: String,
-    },
+    KeyLost(String),
     /// Its files are another user's.
-    #[error("{} belongs to another user", .path.display())]
-    OtherUser {
-        /// The file or directory.
-        path: PathBuf,
-    },
+    #[error("{} belongs to another user", .0.display())]
+    OtherUser(PathBuf),
     /// Its files stand elsewhere.
-    #[error("{} is a link, not a directory of this repository", .path.display())]
-    Linked {
-        /// The link.
-        path: PathBuf,
-    },
+    #[error("{} is a link, not a directory of this repository", .0.display())]
+    Linked(PathBuf),
 }
 
 impl Ownership {

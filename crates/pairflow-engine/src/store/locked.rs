@@ -187,7 +187,7 @@ impl<M: Machine> Locked<M> {
     /// One write, one sync. After a failure nothing more can be written: the log has to be locked and read anew.
     pub fn append(&mut self, events: &[Event<M::Body>], at: Moment) -> Result<Vec<Envelope<M::Body>>, StoreError> {
         if self.poisoned {
-            return Err(StoreError::Poisoned { path: self.log.files.transcript() });
+            return Err(StoreError::Poisoned(self.log.files.transcript()));
         }
         let stamped =
             stamp(events, at, &self.log.id, &self.loaded.head, self.owner.as_ref().map(|owner| &owner.sealer))?;
@@ -280,7 +280,7 @@ pub(super) fn stamp<B: Payload>(
     head: &Head,
     sealer: Option<&Sealer>,
 ) -> Result<Stamped<B>, StoreError> {
-    let count = u32::try_from(events.len()).map_err(|_| StoreError::TooLarge { bytes: usize::MAX })?;
+    let count = u32::try_from(events.len()).map_err(|_| StoreError::TooLarge(usize::MAX))?;
     let numbered = events.iter().zip(1..=count).map(|(event, n)| {
         let seq = head.seq + u64::from(n);
         let name = Envelope::name(seq, at);
@@ -292,7 +292,7 @@ pub(super) fn stamp<B: Payload>(
     let first = LineHash::of(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let longest = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
     if longest > MAX_LINE || bytes.len() > MAX_APPEND {
-        return Err(StoreError::TooLarge { bytes: longest.max(bytes.len()) });
+        return Err(StoreError::TooLarge(longest.max(bytes.len())));
     }
     let offset = head.offset + bytes.len() as u64;
     let head = Head { seq: last.seq, offset, hash, last_len: last_len as u64 };

@@ -139,7 +139,7 @@ impl<M: Machine> Log<M> {
         let path = self.files.dir.join(name);
         let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0']);
         if !plain || own.contains(&path) {
-            return Err(StoreError::BadName { name: name.to_owned() });
+            return Err(StoreError::BadName(name.to_owned()));
         }
         Ok(storage::replace(&*self.disk, &path, bytes)?)
     }
@@ -341,7 +341,7 @@ impl<M: Machine> Log<M> {
         let plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains(['/', '\0']);
         let parts: Vec<_> = name.split('/').collect();
         if parts.len() > 2 || !parts.iter().all(|part| plain(part)) {
-            return Err(StoreError::BadName { name: name.to_owned() });
+            return Err(StoreError::BadName(name.to_owned()));
         }
         let path = self.files.artifacts().join(name);
         self.disk.create_dir(storage::parent(&path))?;

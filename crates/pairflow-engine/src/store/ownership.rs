@@ -54,8 +54,8 @@ impl<M: Machine> Log<M> {
         self.registry.as_ref().map_or(Ok(()), Registry::insist_private)?;
         for path in self.files.own_dirs() {
             match self.disk.stat(&path)? {
-                Some(stat) if stat.kind != FileKind::Dir => return Ok(Some(Foreign::Linked { path })),
-                Some(stat) if !stat.own => return Ok(Some(Foreign::OtherUser { path })),
+                Some(stat) if stat.kind != FileKind::Dir => return Ok(Some(Foreign::Linked(path))),
+                Some(stat) if !stat.own => return Ok(Some(Foreign::OtherUser(path))),
                 _ => {}
             }
         }
@@ -71,7 +71,7 @@ impl<M: Machine> Log<M> {
             return Ok(Err(why));
         }
         if !handle.stat()?.own {
-            return Ok(Err(Foreign::OtherUser { path: self.files.transcript() }));
+            return Ok(Err(Foreign::OtherUser(self.files.transcript())));
         }
         let known = registry.find(self.files.repo(), &self.id)?;
         let Some(known) = known.filter(|known| known.entry.moving.is_empty()) else {
@@ -87,7 +87,7 @@ impl<M: Machine> Log<M> {
         }
         // The record is about another bubble, which was at this place before.
         Ok(Err(match self.foreign_reason(registry, handle)? {
-            Foreign::Unknown => Foreign::Replaced { known: 1 },
+            Foreign::Unknown => Foreign::Replaced(1),
             other => other,
         }))
     }
@@ -135,7 +135,7 @@ impl<M: Machine> Log<M> {
         Ok(match self.find_moved(registry, handle)? {
             Ok(records) => {
                 let from = places(&records).into_iter().find(|place| place != here);
-                Foreign::Moved { from: from.unwrap_or_else(|| here.to_owned()) }
+                Foreign::Moved(from.unwrap_or_else(|| here.to_owned()))
             }
             Err(why) => why,
         })
@@ -166,7 +166,7 @@ impl<M: Machine> Log<M> {
                 Err(why) => refused = refused.or(Some(why)),
             }
         }
-        let copy = there.into_iter().next().map(|one| Foreign::Copy { of: one.entry.repo });
+        let copy = there.into_iter().next().map(|one| Foreign::Copy(one.entry.repo));
         Ok(Err(copy.or(refused).unwrap_or(Foreign::Unknown)))
     }
 
@@ -257,7 +257,7 @@ impl<M: Machine> Log<M> {
 
     fn moved_records(&self) -> Result<(&Registry, Vec<KnownBubble>), StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        let changed = || StoreError::Changed { id: self.id.clone() };
+        let changed = || StoreError::Changed(self.id.clone());
         let registry = self.registry.as_ref().ok_or_else(changed)?;
         Ok((registry, self.find_moved(registry, &*handle)?.map_err(|_| changed())?))
     }
@@ -267,7 +267,7 @@ impl<M: Machine> Log<M> {
         let locked = self.lock_foreign()?;
         let why = self.ownership_of(locked.handle())?.err();
         if locked.loaded().head != shown.head || why.as_ref() != Some(&shown.why) {
-            return Err(StoreError::Changed { id: self.id.clone() });
+            return Err(StoreError::Changed(self.id.clone()));
         }
         Ok(locked)
     }
@@ -305,7 +305,7 @@ fn judge<M: Machine>(
 ) -> Result<Result<LogOwner, Foreign>, StorageError> {
     let KnownBubble { entry, head: known } = known;
     let Some(key) = key.filter(|key| key.id() == entry.key) else {
-        return Ok(Err(Foreign::KeyLost { key: entry.key.clone() }));
+        return Ok(Err(Foreign::KeyLost(entry.key.clone())));
     };
     let sealer = Sealer::new(key, entry.instance);
     let len = handle.stat()?.len;
@@ -313,10 +313,10 @@ fn judge<M: Machine>(
     if let Some(known) = known {
         // The newline of the last line may be missing; the next command adds it.
         if len + 1 < known.offset {
-            return Ok(Err(Foreign::RolledBack { known: known.seq }));
+            return Ok(Err(Foreign::RolledBack(known.seq)));
         }
         if !holds(handle, &known)? {
-            return Ok(Err(Foreign::Replaced { known: known.seq }));
+            return Ok(Err(Foreign::Replaced(known.seq)));
         }
         if len <= begins {
             return Ok(Ok(LogOwner { entry, sealer }));
@@ -327,10 +327,10 @@ fn judge<M: Machine>(
     let (judged, first) = scan.finish();
     // Without anything that is known, the log has to begin with this user's first line.
     let why = match (judged.worst, known.is_some()) {
-        (_, false) if judged.appends == 0 => Some(Foreign::Forged { seal: SealState::Unsealed }),
+        (_, false) if judged.appends == 0 => Some(Foreign::Forged(SealState::Unsealed)),
         (_, false) if first != Some(entry.instance) => Some(Foreign::Unknown),
         (SealState::Own, _) => None,
-        (seal, _) => Some(Foreign::Forged { seal }),
+        (seal, _) => Some(Foreign::Forged(seal)),
     };
     Ok(why.map_or(Ok(LogOwner { entry, sealer }), Err))
 }

@@ -366,11 +366,11 @@ impl Registry {
         for path in [self.state.clone(), self.dir()] {
             match self.disk.stat(&path.join(".")) {
                 Err(error) if error.source.kind() == ErrorKind::NotADirectory => {
-                    return Err(StoreError::StateNotDirectory { path });
+                    return Err(StoreError::StateNotDirectory(path));
                 }
                 Err(error) => return Err(error.into()),
-                Ok(Some(stat)) if !stat.own => return Err(StoreError::StateOfOther { path }),
-                Ok(Some(stat)) if stat.shared => return Err(StoreError::StateShared { path }),
+                Ok(Some(stat)) if !stat.own => return Err(StoreError::StateOfOther(path)),
+                Ok(Some(stat)) if stat.shared => return Err(StoreError::StateShared(path)),
                 Ok(_) => {}
             }
         }

@@ -33,7 +33,7 @@ impl Bubble {
     pub fn adopt(&self, shown: &ForeignLog) -> Result<Adopted, EngineError> {
         let repo = Repo::locate(self.control.repo())?;
         repo.insist_on_usable()?;
-        if let Foreign::Moved { from } = &shown.why {
+        if let Foreign::Moved(from) = &shown.why {
             return self.complete_move(shown, from);
         }
         let here = self.control.repo().display().to_string();

@@ -236,7 +236,7 @@ fn copy_transcript(request: &DeleteRequest<'_>) -> Result<PathBuf, WorkspaceErro
     let name = archive_name(request.id, request.now);
     let (partial, to) = (own.join("archive").join(format!(".{name}.partial")), own.join("archive").join(name));
     if to.exists() {
-        return Err(WorkspaceError::ArchiveExists { path: to });
+        return Err(WorkspaceError::ArchiveExists(to));
     }
     remove_dir(&partial)?;
     copy_dir(&from, &partial)?;

@@ -229,7 +229,7 @@ fn make(repo: &Repo, path: &Path, commit: &CommitId) -> Result<PathBuf, Workspac
         // What stays behind is removed by the next attempt.
         let _ = remove_worktree(repo, path);
     })?;
-    let gone = || GitError::WorktreeGone { path: path.to_owned() };
+    let gone = || GitError::WorktreeGone(path.to_owned());
     Ok(admin_dir(repo, path).ok_or_else(gone)?)
 }
 
@@ -281,7 +281,7 @@ impl Scratch {
 
     /// Returns it as the git questions need it, for the bubble `id`.
     pub fn workspace(&self, id: &BubbleId) -> Result<Worktree, WorkspaceError> {
-        let gone = || GitError::WorktreeGone { path: self.path.clone() };
+        let gone = || GitError::WorktreeGone(self.path.clone());
         Ok(Worktree {
             id: id.clone(),
             root: self.repo.root.clone(),

@@ -54,23 +54,14 @@ pub enum WorkspaceError {
         other: String,
     },
     /// The name cannot be one of a branch.
-    #[error("{branch:?} is not a possible branch name; choose another bubble_branch")]
-    BadBranchName {
-        /// The name.
-        branch: String,
-    },
+    #[error("{0:?} is not a possible branch name; choose another bubble_branch")]
+    BadBranchName(String),
     /// The directory is there and is not this bubble's.
-    #[error("{} already exists and is not this bubble's; move it away or choose another id", .path.display())]
-    PathTaken {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error("{} already exists and is not this bubble's; move it away or choose another id", .0.display())]
+    PathTaken(PathBuf),
     /// The archive is there already.
-    #[error("the archive {} already exists; try again", .path.display())]
-    ArchiveExists {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error("the archive {} already exists; try again", .0.display())]
+    ArchiveExists(PathBuf),
 }
 
 impl WorkspaceError {

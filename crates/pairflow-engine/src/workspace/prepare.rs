@@ -218,7 +218,7 @@ fn refuse_foreign(request: &WorkspaceRequest<'_>, path: &Path) -> Result<(), Wor
     let branch = request.bubble_branch;
     let name = GitCall::new(["check-ref-format", "--branch", branch]).accept(&[0, 1, 128]);
     if git.run(name)?.code != 0 {
-        return Err(WorkspaceError::BadBranchName { branch: branch.to_owned() });
+        return Err(WorkspaceError::BadBranchName(branch.to_owned()));
     }
     if let Some(tip) = resolve(&git, &format!("refs/heads/{branch}"))? {
         return Err(WorkspaceError::BranchExists { branch: branch.to_owned(), tip });
@@ -286,7 +286,7 @@ pub(super) fn remove_dir(path: &Path) -> Result<(), WorkspaceError> {
 }
 
 fn not_ours(path: &Path) -> WorkspaceError {
-    WorkspaceError::PathTaken { path: path.to_owned() }
+    WorkspaceError::PathTaken(path.to_owned())
 }
 
 /// What was begun for a bubble, and whether it was finished.

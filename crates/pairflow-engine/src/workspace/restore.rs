@@ -23,7 +23,7 @@ pub fn restore(workspace: &Worktree, branch: &str, tree: &TreeId) -> Result<Work
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
     if std::fs::symlink_metadata(&workspace.path).is_ok() {
-        return Err(WorkspaceError::PathTaken { path: workspace.path.clone() });
+        return Err(WorkspaceError::PathTaken(workspace.path.clone()));
     }
     let aside = Worktree { path: aside(&workspace.path), ..workspace.clone() };
     if is_stale(&workspace.git_dir) {
@@ -66,7 +66,7 @@ pub fn relink(workspace: &Worktree, branch: &str) -> Result<(), WorkspaceError> 
     remove_worktree(&repo, &stand_in.path)?;
     let call = GitCall::new(["worktree", "add", "--quiet", "--force", "--no-checkout"]).arg(&stand_in.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
-    let gone = || GitError::WorktreeGone { path: stand_in.path.clone() };
+    let gone = || GitError::WorktreeGone(stand_in.path.clone());
     let made = admin_dir(&repo, &stand_in.path).ok_or_else(gone)?;
     connect(&workspace.path, &made, &workspace.git_dir)?;
     // The stand-in has done its duty: its record is the worktree's now.
@@ -105,7 +105,7 @@ fn recreate_worktree(workspace: &Worktree, repo: &Repo, branch: &str) -> Result<
     // --force: git still remembers the worktree that is gone.
     let call = GitCall::new(["worktree", "add", "--quiet", "--force"]).arg(&workspace.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
-    let gone = || GitError::WorktreeGone { path: workspace.path.clone() };
+    let gone = || GitError::WorktreeGone(workspace.path.clone());
     let git_dir = admin_dir(repo, &workspace.path).ok_or_else(gone)?;
     Ok(Worktree { git_dir, ..workspace.clone() })
 }
@@ -167,7 +167,7 @@ pub fn move_here(workspace: &Worktree, former: &[FormerLocation]) -> Result<bool
     let from = match &found[..] {
         [] => return Ok(false),
         [one] => *one,
-        [.., last] => return Err(WorkspaceError::PathTaken { path: (*last).to_owned() }),
+        [.., last] => return Err(WorkspaceError::PathTaken((*last).to_owned())),
     };
     if workspace.is_clone() {
         move_clone(workspace, from, former)?;

@@ -188,7 +188,7 @@ fn show(bubble: &Bubble, shown: &ForeignLog, out: &mut Out) {
 fn screen(bubble: &Bubble, shown: &ForeignLog) -> Vec<String> {
     let (ForeignLog { state, why, .. }, here) = (shown, bubble.control.repo());
     let mut lines = vec![format!("Bubble {} is {}: {}", state.id, state.phase.name(), title(&state.about.task))];
-    if let Foreign::Moved { from } = why {
+    if let Foreign::Moved(from) = why {
         let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(here));
         lines.push(format!("  It is yours. Its repository was {}; now it is {}", from.display(), here.display()));
         if state.evidence.workspace.is_some() {

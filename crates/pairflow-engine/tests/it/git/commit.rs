@@ -316,7 +316,7 @@ hermetic! {
         world.git(&["add", "-f", "x.log"]);
         world.commit("other", "1");
         let error = update(&bubble, "main").unwrap_err();
-        assert!(matches!(&error, GitError::WouldOverwrite { files } if files == &["x.log"]), "{error}");
+        assert!(matches!(&error, GitError::WouldOverwrite(files) if files == &["x.log"]), "{error}");
         assert_eq!(read(bubble.path.join("x.log")), "mine");
         assert!(!bubble.path.join("other").exists(), "nothing was written at all");
     }

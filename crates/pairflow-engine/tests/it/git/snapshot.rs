@@ -133,7 +133,7 @@ hermetic! {
         let bubble = world.bubble("b1");
         write(bubble.path.join("vendor/lib/file"), "x");
         git(&bubble.path.join("vendor/lib"), &["init", "--quiet"]);
-        let named = |error: GitError| matches!(error, GitError::NestedRepository { path } if path.ends_with("vendor/lib") || path.ends_with("vendor/lib/"));
+        let named = |error: GitError| matches!(error, GitError::NestedRepository(path) if path.ends_with("vendor/lib") || path.ends_with("vendor/lib/"));
         assert!(named(observe(&bubble).unwrap_err()), "without a commit");
         git(&bubble.path.join("vendor/lib"), &["add", "-A"]);
         git(&bubble.path.join("vendor/lib"), &["commit", "--quiet", "-m", "x"]);

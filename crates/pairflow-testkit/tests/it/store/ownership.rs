@@ -60,7 +60,7 @@ fn adopt_copy<M: Sample>() {
         disk.create_dir(dir).unwrap();
     }
     disk.plant(&copy.files().transcript(), &read(&disk, &log.files().transcript()));
-    assert_eq!(why(&copy), Foreign::Copy { of: PathBuf::from("/repo") });
+    assert_eq!(why(&copy), Foreign::Copy(PathBuf::from("/repo")));
     assert!(matches!(copy.lock(NOW), Err(StoreError::Foreign { .. })));
     let before = agree(&copy).unwrap();
     let shown = copy.examine().unwrap().unwrap();
@@ -90,7 +90,7 @@ fn share_log<M: Sample>() {
     let shown = theirs.examine().unwrap().unwrap();
     drop(theirs.adopt(&shown, &[M::adoption("/repo")], moment(5)).unwrap());
     assert_eq!(theirs.ownership().unwrap(), Ownership::Own);
-    assert_eq!(why(&log), Foreign::Forged { seal: SealState::OtherKey });
+    assert_eq!(why(&log), Foreign::Forged(SealState::OtherKey));
     theirs.verify().unwrap();
 }
 
@@ -112,11 +112,11 @@ fn forge<M: Sample>() {
     let forged = changed(&|disk| {
         log_on::<M>(disk.clone()).lock(NOW).unwrap().append(&[M::event("forged")], moment(7)).unwrap();
     });
-    assert_eq!(why(&forged), Foreign::Forged { seal: SealState::Unsealed });
+    assert_eq!(why(&forged), Foreign::Forged(SealState::Unsealed));
     let bytes = read(&start, &transcript::<M>());
     let cut = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     let shortened = changed(&|disk| disk.overwrite(&transcript::<M>(), &bytes[..cut]));
-    assert_eq!(why(&shortened), Foreign::RolledBack { known: 4 });
+    assert_eq!(why(&shortened), Foreign::RolledBack(4));
     let replaced = changed(&|disk| {
         disk.erase(&transcript::<M>());
         drop(log_on::<M>(disk.clone()).create(&vec![M::event("another"); 9], moment(7)).unwrap());

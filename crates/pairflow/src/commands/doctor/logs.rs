@@ -63,7 +63,7 @@ fn worktree(reach: &Reach, bubble: &Bubble, state: &BubbleState, report: &mut Re
     let Some(problem) = bubble.worktree_problem(state) else { return };
     let next = reach.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
     let found = match problem {
-        GitError::WorktreeGone { path } => format!("{} is gone", path.display()),
+        GitError::WorktreeGone(path) => format!("{} is gone", path.display()),
         other => other.to_string(),
     };
     report.problem(&format!("worktree of {}", bubble.id), &found, Some(&next));
