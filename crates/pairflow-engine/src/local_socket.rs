@@ -8,7 +8,6 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::regular;
 
 /// How long the listener rests when no more callers can be taken, because files or threads have run out.
 const REST: Duration = Duration::from_millis(50);
@@ -59,7 +60,7 @@ impl Server {
         if let Some(dir) = path.parent() {
             private_dir(dir)?;
         }
-        remove(&path)?;
+        regular::remove(&path)?;
         let listener = UnixListener::bind(&path)?;
         // The directory has kept everybody else out until here.
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600))?;
@@ -95,33 +96,9 @@ impl Drop for Server {
     }
 }
 
-/// One of the callers that are being served.
-struct CallerSlot(Arc<AtomicUsize>);
-
-impl CallerSlot {
-    /// Returns nothing if all places are taken.
-    fn take(taken: &Arc<AtomicUsize>, callers: usize) -> Option<Self> {
-        let more = |count| (count < callers).then_some(count + 1);
-        taken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
-        Some(Self(taken.clone()))
-    }
-}
-
-impl Drop for CallerSlot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
 fn listen(listener: &UnixListener, closed: &PipeReader, limits: ServerOptions, serve: &Arc<Serve>) {
-    let taken = Arc::new(AtomicUsize::new(0));
+    // Each caller that is being served holds a clone.
+    let slots = Arc::new(());
     loop {
         let mut both = [PollFd::new(listener, PollFlags::IN), PollFd::new(closed, PollFlags::IN)];
         match poll(&mut both, None) {
@@ -133,7 +110,7 @@ fn listen(listener: &UnixListener, closed: &PipeReader, limits: ServerOptions, s
             return;
         }
         match listener.accept() {
-            Ok((stream, _)) => admit(stream, limits, serve, &taken),
+            Ok((stream, _)) => admit(stream, limits, serve, &slots),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             // Files have run out, or the caller is gone again.
             Err(_) => std::thread::sleep(REST),
@@ -142,16 +119,18 @@ fn listen(listener: &UnixListener, closed: &PipeReader, limits: ServerOptions, s
 }
 
 /// Has one caller served by a thread of its own: one that hangs keeps nobody else waiting.
-fn admit(stream: UnixStream, limits: ServerOptions, serve: &Arc<Serve>, taken: &Arc<AtomicUsize>) {
-    let Some(place) = CallerSlot::take(taken, limits.callers) else { return };
+fn admit(stream: UnixStream, limits: ServerOptions, serve: &Arc<Serve>, slots: &Arc<()>) {
+    if Arc::strong_count(slots) > limits.callers {
+        return;
+    }
     let ready = stream.set_nonblocking(false).and_then(|()| stream.set_write_timeout(Some(limits.write)));
     if ready.is_err() {
         return;
     }
-    let serve = serve.clone();
+    let (serve, slot) = (serve.clone(), slots.clone());
     let serve = move || {
-        let _place = place;
         serve(&stream);
+        drop(slot);
     };
     // A caller that nobody can serve is hung up on, and calls again.
     let _ = std::thread::Builder::new().name(format!("{}-caller", limits.name)).spawn(serve);

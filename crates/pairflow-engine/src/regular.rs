@@ -8,6 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::OFlags;
 use rustix::process::getuid;
@@ -128,6 +129,43 @@ pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = open_with(path, options.write(true).create(true).truncate(true), Symlinks::Follow)?;
     file.write_all(bytes.as_ref())
+}
+
+/// Replaces a file in one step, durably: a reader sees the old or the new content.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_with_mode(path, content, 0o666)
+}
+
+/// Replaces a file like [`replace`], with these permissions.
+pub fn replace_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}.{}", std::process::id(), unique()));
+    let fresh = Path::new(&fresh);
+    let mut out = create_new(fresh, mode)?;
+    let written = out.write_all(content).and_then(|()| out.sync_all()).and_then(|()| std::fs::rename(fresh, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(fresh);
+    }
+    written
+}
+
+/// Returns a number that this process has not had before.
+pub fn unique() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    COUNT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Removes a file, if there is one.
+pub fn remove(path: &Path) -> io::Result<()> {
+    optional(std::fs::remove_file(path)).map(drop)
+}
+
+/// Turns the absence of a file into `None`.
+pub fn optional<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 /// Copies content and permissions of a file.

@@ -168,7 +168,7 @@ impl Bubble {
 
     /// Returns why the bubble is foreign; nothing if it is this user's.
     pub fn foreign(&self) -> Result<Option<Foreign>, EngineError> {
-        Ok(self.log.ownership()?.foreign().cloned())
+        Ok(self.log.foreign()?)
     }
 
     /// Fails for a bubble that is not this user's.
@@ -243,8 +243,8 @@ pub struct Listed {
 impl Listed {
     fn of(bubble: Bubble) -> Self {
         let state = bubble.load().map(|loaded| loaded.state);
-        match bubble.log.ownership() {
-            Ok(standing) => Self { state, foreign: standing.foreign().cloned(), bubble },
+        match bubble.log.foreign() {
+            Ok(foreign) => Self { state, foreign, bubble },
             // Nobody acts for a bubble of which it cannot be told whose it is.
             Err(error) => Self { state: state.and_then(|_| Err(error.into())), foreign: None, bubble },
         }

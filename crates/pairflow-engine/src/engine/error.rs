@@ -62,9 +62,6 @@ pub enum EngineError {
     /// The workspace failed.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// No port is free.
-    #[error(transparent)]
-    Ports(#[from] crate::workspace::PortsError),
     /// An artifact could not be used.
     #[error(transparent)]
     Artifact(#[from] crate::store::ArtifactError),

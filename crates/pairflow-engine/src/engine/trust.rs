@@ -4,7 +4,6 @@
 //! Both are kept in one file of the user's state directory. Whatever is wrong with that file, the person is asked again.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -123,13 +122,8 @@ impl Engine {
     fn put_book(&self, book: &TrustFile) -> Result<(), EngineError> {
         let path = self.book_file();
         let json = serde_json::to_vec_pretty(book).expect("a map of texts is always writable as JSON");
-        let staged = path.with_extension(format!("{}.new", std::process::id()));
-        let written = write(&staged, &json).and_then(|()| std::fs::rename(&staged, &path));
-        written.map_err(|error| {
-            // The first failure is the one to tell.
-            let _ = std::fs::remove_file(&staged);
-            EngineError::io(format!("cannot write {}", path.display()), error)
-        })
+        regular::replace_with_mode(&path, &json, 0o600)
+            .map_err(|error| EngineError::io(format!("cannot write {}", path.display()), error))
     }
 
     fn writing_book(&self) -> Result<Guard, EngineError> {
@@ -144,12 +138,4 @@ impl Engine {
     fn book_file(&self) -> PathBuf {
         self.dirs.state.join("trust.json")
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What a process that was killed left under this name is nobody's.
-    let _ = std::fs::remove_file(path);
-    let mut file = regular::create_new(path, 0o600)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }

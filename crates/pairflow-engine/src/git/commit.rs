@@ -12,7 +12,7 @@ use super::error::GitError;
 use super::identity::RunnableHooks;
 use super::identity::commit_identity;
 use super::repo::{GitHead, head};
-use super::repo::{Repo, is_ancestor, resolve, unique};
+use super::repo::{Repo, is_ancestor, resolve};
 use super::run::{Git, GitCall};
 use super::snapshot::fetch_from_clone;
 use super::workspace::Worktree;
@@ -194,7 +194,7 @@ impl CommitAttempt<'_> {
         let hooks = RunnableHooks::of(workspace, self.identity.hooks.as_ref())?;
         let dir = workspace.runtime_dir();
         std::fs::create_dir_all(&dir).map_err(|source| GitError::io("create", &dir, source))?;
-        let own = format!("{}.{}", std::process::id(), unique());
+        let own = format!("{}.{}", std::process::id(), crate::regular::unique());
         let (index, text) = (dir.join(format!("commit-index.{own}")), dir.join(format!("COMMIT_EDITMSG.{own}")));
         let asked = ask_hooks_with(self.request, &hooks, (&index, &text), message);
         let _ = std::fs::remove_file(index);

@@ -15,7 +15,7 @@ use pairflow_core::log::{CommitIdentity, HookFile, Hooks, Person, Signing};
 
 use super::error::GitError;
 use super::isolation::entries;
-use super::repo::{Repo, unique};
+use super::repo::Repo;
 use super::run::{Git, GitCall};
 use super::snapshot::changes;
 use super::workspace::Worktree;
@@ -177,7 +177,7 @@ impl RunnableHooks {
     /// Makes a directory that only this user can read.
     fn empty(workspace: &Worktree) -> Result<Self, GitError> {
         let runtime = workspace.runtime_dir();
-        let dir = runtime.join(format!("hooks.{}.{}", std::process::id(), unique()));
+        let dir = runtime.join(format!("hooks.{}.{}", std::process::id(), crate::regular::unique()));
         let make = || {
             std::fs::create_dir_all(&runtime)?;
             DirBuilder::new().mode(0o700).create(&dir)

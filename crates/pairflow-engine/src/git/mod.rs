@@ -25,7 +25,7 @@ pub use merge::{
 };
 pub(crate) use merge::{checked_out_at, clean_checkout, merge_marked};
 pub use repo::{GitHead, Repo, exclude_own_files, head, insist_on_plain_path, is_ancestor, seed};
-pub(crate) use repo::{linked, replace, resolve, unique};
+pub(crate) use repo::{linked, resolve};
 pub(crate) use run::insist_on_recent;
 pub use run::{Git, GitCall, GitOutput, OLDEST_GIT, is_recent, version};
 pub use snapshot::{

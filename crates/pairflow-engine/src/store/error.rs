@@ -182,15 +182,6 @@ impl StoreError {
     }
 }
 
-/// Whose a log is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ownership {
-    /// This user's.
-    Own,
-    /// Not this user's, or not provably so.
-    Foreign(Foreign),
-}
-
 /// Why a log is foreign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Foreign {
@@ -223,21 +214,6 @@ pub enum Foreign {
     /// Its files stand elsewhere.
     #[error("{} is a link, not a directory of this repository", .0.display())]
     Linked(PathBuf),
-}
-
-impl Ownership {
-    /// Whether it is this user's.
-    pub fn is_own(&self) -> bool {
-        *self == Self::Own
-    }
-
-    /// Returns why it is foreign, if it is.
-    pub fn foreign(&self) -> Option<&Foreign> {
-        match self {
-            Self::Own => None,
-            Self::Foreign(why) => Some(why),
-        }
-    }
 }
 
 impl Foreign {

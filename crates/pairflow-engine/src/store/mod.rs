@@ -18,7 +18,7 @@ mod repair;
 pub mod storage;
 
 pub use artifacts::{ArtifactError, Artifacts};
-pub use error::{Foreign, Ownership, StoreError, seal_words};
+pub use error::{Foreign, StoreError, seal_words};
 pub use locked::{Locked, Repaired};
 pub use log::{Appended, Log, LogFiles, Verified};
 pub use ownership::ForeignLog;

@@ -14,7 +14,7 @@ use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, Tai
 use pairflow_core::log::{Event, Machine};
 use pairflow_core::time::Moment;
 
-use super::error::{Foreign, Ownership, StoreError};
+use super::error::{Foreign, StoreError};
 use super::locked::{Locked, stamp};
 use super::log::{Log, LogFiles};
 use super::read::{self, Loaded, ReadError};
@@ -22,11 +22,11 @@ use super::registry::{KnownBubble, LogOwner, Registered, Registry};
 use super::storage::{FileKind, Handle, LockMode, StorageError};
 
 impl<M: Machine> Log<M> {
-    /// Says whose the log is. Reads the end of it only.
-    pub fn ownership(&self) -> Result<Ownership, StoreError> {
+    /// Returns why the log is foreign; nothing if it is this user's. Reads the end of it only.
+    pub fn foreign(&self) -> Result<Option<Foreign>, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         match self.ownership_of(&*handle)? {
-            Ok(_) => Ok(Ownership::Own),
+            Ok(_) => Ok(None),
             Err(why) => {
                 // Whose ever it is, nothing can be done with a log of another version.
                 self.check_format(&*handle)?;
@@ -34,7 +34,7 @@ impl<M: Machine> Log<M> {
                 if matches!(why, Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. }) {
                     self.load()?;
                 }
-                Ok(Ownership::Foreign(why))
+                Ok(Some(why))
             }
         }
     }

@@ -11,7 +11,7 @@ use pairflow_core::time::BackOff;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::storage::{FileKind, FileStat, Guard, Handle, LockMode, Storage, StorageError};
-use crate::regular::{self, Symlinks};
+use crate::regular::{self, Symlinks, optional};
 
 /// The disk of the machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -75,7 +75,7 @@ impl Storage for RealDisk {
     }
 
     fn remove(&self, path: &Path) -> Result<(), StorageError> {
-        optional(fs::remove_file(path)).map(drop).map_err(|e| StorageError::new("remove", path, e))
+        regular::remove(path).map_err(|e| StorageError::new("remove", path, e))
     }
 
     fn create_dir(&self, path: &Path) -> Result<bool, StorageError> {
@@ -221,14 +221,6 @@ impl Handle for RealFile {
 /// for.
 fn plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     regular::open_with(path, options.mode(0o600), Symlinks::Refuse)
-}
-
-fn optional<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
-    match outcome {
-        Ok(found) => Ok(Some(found)),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e),
-    }
 }
 
 /// Returns the user that this process acts as; it never changes.

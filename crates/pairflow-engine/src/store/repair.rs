@@ -1,11 +1,11 @@
 //! The repair of a damaged log, when a person asks for it. What is taken out of the log is kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Machine;
-use pairflow_core::log::scan::{Damaged, Head, Scan};
+use pairflow_core::log::scan::{Damaged, Scan};
 
 use super::error::StoreError;
 use super::log::Log;
@@ -49,7 +49,7 @@ impl<M: Machine> Log<M> {
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
-        let Some(sound) = self.sound_part(&*handle, &stat, cache.as_ref())? else {
+        let Some(found) = self.sound_part(&*handle, &stat, cache.as_ref())? else {
             drop(guard);
             // Nothing that needs a decision; what a crash left is mended by taking the lock.
             let locked = self.lock(PATIENCE)?;
@@ -57,9 +57,10 @@ impl<M: Machine> Log<M> {
             let (envelopes, bytes, state) = (head.seq, head.offset, Some(Box::new(state)));
             return Ok(Salvage { envelopes, bytes, lost: 0, state, damage: None, moved: None });
         };
-        let moved = self.quarantine(&format!("{SET_ASIDE}{}", sound.damage.offset), "ndjson")?;
-        self.salvage(&*handle, &sound.head, stat.len, &moved)?;
-        Ok(Salvage { moved: Some(moved), ..sound.salvage() })
+        let offset = found.damage.as_ref().map_or(0, |damage| damage.offset);
+        let moved = self.quarantine(&format!("{SET_ASIDE}{offset}"), "ndjson")?;
+        self.salvage(&*handle, &found, stat.len, &moved)?;
+        Ok(Salvage { moved: Some(moved), ..found })
     }
 
     /// Says what a repair would keep of a damaged log and what it would give up; nothing if no damage is found.
@@ -67,7 +68,7 @@ impl<M: Machine> Log<M> {
         let _guard = self.guard(LockMode::Shared, PATIENCE)?;
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
-        Ok(self.sound_part(&*handle, &stat, cache.as_ref())?.map(|sound| sound.salvage()))
+        self.sound_part(&*handle, &stat, cache.as_ref())
     }
 
     /// Returns the damaged logs that repairs have set aside.
@@ -84,7 +85,7 @@ impl<M: Machine> Log<M> {
         handle: &dyn Handle,
         stat: &FileStat,
         cache: Option<&Cache<M>>,
-    ) -> Result<Option<SoundPrefix<M>>, StoreError> {
+    ) -> Result<Option<Salvage<M>>, StoreError> {
         let len = stat.len;
         let full = Scan::<M::Body>::new(&self.id, read::acknowledged_to(cache, stat));
         let damage = match read::run(handle, len, full, &mut |_| {}) {
@@ -104,36 +105,22 @@ impl<M: Machine> Log<M> {
         let lines = read::copy(handle, 0, len)?.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).count();
         let known = cache.filter(|cache| cache.is_of(stat)).map_or(0, |cache| cache.head.seq);
         let lost = u64::try_from(lines).unwrap_or(u64::MAX).max(known).saturating_sub(head.seq);
-        Ok(Some(SoundPrefix { damage, head, lost, state: (head.seq > 0).then(|| Box::new(state)) }))
+        let state = (head.seq > 0).then(|| Box::new(state));
+        Ok(Some(Salvage { envelopes: head.seq, bytes: head.offset, lost, state, damage: Some(damage), moved: None }))
     }
 
     /// Copies the log aside, drops the cache that vouches for what is given up, and replaces the log by its good part.
-    fn salvage(&self, handle: &dyn Handle, head: &Head, len: u64, moved: &std::path::Path) -> Result<(), StoreError> {
+    fn salvage(&self, handle: &dyn Handle, sound: &Salvage<M>, len: u64, moved: &Path) -> Result<(), StoreError> {
         let (disk, path) = (&*self.disk, self.files.transcript());
         let mut good = read::copy(handle, 0, len)?;
         storage::put(disk, moved, &good)?;
         disk.remove(&self.files.state())?;
         disk.sync_dir(&self.files.dir)?;
-        if head.seq == 0 {
+        if sound.envelopes == 0 {
             disk.remove(&path)?;
             return Ok(disk.sync_dir(&self.files.dir)?);
         }
-        good.resize(usize::try_from(head.offset).unwrap_or(usize::MAX), b'\n');
+        good.resize(usize::try_from(sound.bytes).unwrap_or(usize::MAX), b'\n');
         Ok(storage::put(disk, &path, &good)?)
-    }
-}
-
-/// What stands before the first damage of a log.
-struct SoundPrefix<M> {
-    damage: Damaged,
-    head: Head,
-    lost: u64,
-    state: Option<Box<M>>,
-}
-
-impl<M> SoundPrefix<M> {
-    fn salvage(self) -> Salvage<M> {
-        let Self { damage, head, lost, state } = self;
-        Salvage { envelopes: head.seq, bytes: head.offset, lost, state, damage: Some(damage), moved: None }
     }
 }

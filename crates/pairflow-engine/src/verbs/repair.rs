@@ -3,7 +3,7 @@
 use pairflow_core::bubble::take_up;
 
 use crate::engine::{Bubble, EngineError};
-use crate::store::{Ownership, Salvage};
+use crate::store::Salvage;
 
 /// What became of a bubble whose log was repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Bubble {
     /// A log that is not this user's stays foreign.
     pub fn repair(&self) -> Result<RepairOutcome, EngineError> {
         // One that cannot be judged for its damage may well be this user's.
-        let foreign = matches!(self.log().ownership(), Ok(Ownership::Foreign(_)));
+        let foreign = matches!(self.log().foreign(), Ok(Some(_)));
         let salvage = self.log().repair()?;
         let fell_back = salvage.damage.is_some() && salvage.envelopes > 0;
         if !fell_back || foreign {

@@ -69,10 +69,9 @@ pub fn delete(request: &DeleteRequest<'_>) -> Result<Archived, WorkspaceError> {
 fn remove_bubble(bubbles: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
     let (dir, nameless) = (bubbles.join(id.as_str()), bubbles.join(format!(".{id}.deleted")));
     remove_dir(&nameless)?;
-    match std::fs::rename(&dir, &nameless) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkspaceError::io("remove", &dir, source)),
-        _ => remove_dir(&nameless),
-    }
+    let renamed = regular::optional(std::fs::rename(&dir, &nameless));
+    renamed.map_err(|source| WorkspaceError::io("remove", &dir, source))?;
+    remove_dir(&nameless)
 }
 
 /// Removes the files of a workspace, and git's memory of them. Branch and transcript stay.

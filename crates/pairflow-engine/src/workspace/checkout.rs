@@ -14,7 +14,7 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use super::error::WorkspaceError;
 use super::place::{lock_worktrees, worktrees_dir};
 use super::prepare::{admin_dir, copy_included, remove_worktree};
-use crate::git::{GitCall, GitError, Repo, Worktree, bring_to, changes, force_to, forget_index, observe, unique};
+use crate::git::{GitCall, GitError, Repo, Worktree, bring_to, changes, force_to, forget_index, observe};
 use crate::regular;
 use crate::store::LogFiles;
 
@@ -182,10 +182,7 @@ impl Checkout {
         let path = self.workspace.git_dir.join(NOTE);
         let done = match what {
             Some(SetUpFor { needs, commit }) => regular::write(&path, format!("{needs} {commit}\n")),
-            None => std::fs::remove_file(&path).or_else(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => Ok(()),
-                _ => Err(error),
-            }),
+            None => regular::remove(&path),
         };
         done.map_err(|source| WorkspaceError::io("write", &path, source))
     }
@@ -260,7 +257,7 @@ impl Scratch {
         let dir = worktrees_dir(repo);
         let lock = lock_worktrees(repo)?;
         sweep(repo, &dir);
-        let path = dir.join(format!("{SCRATCH_PREFIX}{}-{}", std::process::id(), unique()));
+        let path = dir.join(format!("{SCRATCH_PREFIX}{}-{}", std::process::id(), regular::unique()));
         let call = GitCall::new(["worktree", "add", "--quiet", "--detach"]).arg(&path).arg(&commit.0);
         let added = repo.git().run(call.whole().within(Duration::from_secs(600)));
         if let Err(error) = added {

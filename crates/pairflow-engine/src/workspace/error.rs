@@ -9,19 +9,9 @@ use crate::git::GitError;
 /// Why a workspace could not be made or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// git failed.
+    /// git, or a file operation, failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A file or directory could not be used.
-    #[error("cannot {what} {}", .path.display())]
-    Io {
-        /// What was tried, as a verb.
-        what: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// The files could not be moved.
     #[error("cannot move {} to {}; move it by hand, then try again", .from.display(), .to.display())]
     Move {
@@ -59,6 +49,9 @@ pub enum WorkspaceError {
     /// The directory is there and is not this bubble's.
     #[error("{} already exists and is not this bubble's; move it away or choose another id", .0.display())]
     PathTaken(PathBuf),
+    /// Every block of this many ports is leased or in use.
+    #[error("there are no {0} free ports in a row between 20000 and 29999; delete bubbles that are done")]
+    NoFreePorts(u16),
     /// The archive is there already.
     #[error("the archive {} already exists; try again", .0.display())]
     ArchiveExists(PathBuf),
@@ -67,6 +60,6 @@ pub enum WorkspaceError {
 impl WorkspaceError {
     /// Makes an error out of what the system said about `path`.
     pub(super) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
-        Self::Io { what, path: path.to_owned(), source }
+        Self::Git(GitError::io(what, path, source))
     }
 }

@@ -15,6 +15,6 @@ pub use archive::{
 };
 pub use checkout::{Checkout, Scratch, SetUpFor, remove_checkout};
 pub use error::WorkspaceError;
-pub use place::{DEFAULT_COUNT, Location, PortLease, PortsError, default_path, lease, locate, release, worktrees_dir};
+pub use place::{DEFAULT_COUNT, Location, PortLease, default_path, lease, locate, release, worktrees_dir};
 pub use prepare::{PreparedWorkspace, WorkspaceRequest, copy_included, discard, prepare};
 pub use restore::{FormerLocation, move_here, relink, restore};

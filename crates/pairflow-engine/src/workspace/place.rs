@@ -10,7 +10,8 @@ use pairflow_core::ids::BubbleId;
 use serde::{Deserialize, Serialize};
 
 use super::error::WorkspaceError;
-use crate::git::{GitError, Repo, replace};
+use crate::git::{GitError, Repo};
+use crate::regular;
 use crate::store::storage::{Guard, LockMode, Storage};
 use crate::store::{LogFiles, RealDisk};
 
@@ -31,11 +32,10 @@ pub fn default_path(repo: &Repo, id: &BubbleId) -> PathBuf {
 /// Waits until nobody else changes the list of worktrees. The kernel frees the lock if we die.
 pub(super) fn lock_worktrees(repo: &Repo) -> Result<Guard, WorkspaceError> {
     lock(&repo.root.join(".pairflow/locks/worktrees.lock"))
-        .map_err(|(path, source)| WorkspaceError::io("lock", &path, source))
 }
 
 /// Takes the kernel lock on a file, which is made if it is missing.
-pub(super) fn lock(path: &Path) -> Result<Guard, (PathBuf, io::Error)> {
+pub(super) fn lock(path: &Path) -> Result<Guard, WorkspaceError> {
     let take = || {
         std::fs::create_dir_all(path.parent().unwrap_or(path))?;
         let taken = RealDisk.lock(path, LockMode::Exclusive, PATIENCE).map_err(|error| error.source)?;
@@ -45,7 +45,7 @@ pub(super) fn lock(path: &Path) -> Result<Guard, (PathBuf, io::Error)> {
             io::Error::new(io::ErrorKind::TimedOut, why)
         })
     };
-    take().map_err(|source| (path.to_owned(), source))
+    take().map_err(|source| WorkspaceError::io("lock", path, source))
 }
 
 /// Where a command was called from.
@@ -99,37 +99,16 @@ pub struct PortLease {
     pub owner: PathBuf,
 }
 
-/// Why no ports could be leased.
-#[derive(Debug, thiserror::Error)]
-pub enum PortsError {
-    /// A file could not be used.
-    #[error("cannot {what} {}", .path.display())]
-    Io {
-        /// What was tried, as a verb.
-        what: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// Every block is leased or in use.
-    #[error("there are no {count} free ports in a row between 20000 and 29999; delete bubbles that are done")]
-    NoneFree {
-        /// How many were asked for.
-        count: u16,
-    },
-}
-
 /// Leases `count` ports to `owner`, or returns the ones that it has. Each was free a moment ago.
-pub fn lease(state_dir: &Path, owner: &Path, count: u16) -> Result<PortLease, PortsError> {
-    let _lock = lock_file(state_dir)?;
+pub fn lease(state_dir: &Path, owner: &Path, count: u16) -> Result<PortLease, WorkspaceError> {
+    let _lock = lock(&state_dir.join("ports.lock"))?;
     let mut leases = read(state_dir)?;
     leases.retain(|lease| lease.owner.is_dir());
     if let Some(lease) = leases.iter().find(|lease| lease.owner == owner && lease.count == count) {
         return Ok(lease.clone());
     }
     leases.retain(|lease| lease.owner != owner);
-    let first = free_block(&leases, count).ok_or(PortsError::NoneFree { count })?;
+    let first = free_block(&leases, count).ok_or(WorkspaceError::NoFreePorts(count))?;
     let lease = PortLease { first, count, owner: owner.to_owned() };
     leases.push(lease.clone());
     write(state_dir, &leases)?;
@@ -137,8 +116,8 @@ pub fn lease(state_dir: &Path, owner: &Path, count: u16) -> Result<PortLease, Po
 }
 
 /// Gives back what `owner` has. It is no error to have nothing.
-pub fn release(state_dir: &Path, owner: &Path) -> Result<(), PortsError> {
-    let _lock = lock_file(state_dir)?;
+pub fn release(state_dir: &Path, owner: &Path) -> Result<(), WorkspaceError> {
+    let _lock = lock(&state_dir.join("ports.lock"))?;
     let mut leases = read(state_dir)?;
     let before = leases.len();
     leases.retain(|lease| lease.owner != owner && lease.owner.is_dir());
@@ -160,24 +139,17 @@ fn can_bind(port: u16) -> bool {
     TcpListener::bind(("127.0.0.1", port)).is_ok()
 }
 
-fn lock_file(state_dir: &Path) -> Result<crate::store::storage::Guard, PortsError> {
-    lock(&state_dir.join("ports.lock")).map_err(|(path, source)| PortsError::Io { what: "lock", path, source })
-}
-
 /// Reads the leases. A damaged file is taken as empty: ports in use are found out by binding them.
-fn read(state_dir: &Path) -> Result<Vec<PortLease>, PortsError> {
+fn read(state_dir: &Path) -> Result<Vec<PortLease>, WorkspaceError> {
     let path = state_dir.join("ports.json");
-    match crate::regular::read(&path) {
-        Ok(text) => Ok(serde_json::from_slice(&text).unwrap_or_default()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(source) => Err(PortsError::Io { what: "read", path, source }),
-    }
+    let read = regular::optional(regular::read(&path)).map_err(|source| WorkspaceError::io("read", &path, source))?;
+    Ok(read.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
 }
 
-fn write(state_dir: &Path, leases: &[PortLease]) -> Result<(), PortsError> {
+fn write(state_dir: &Path, leases: &[PortLease]) -> Result<(), WorkspaceError> {
     let path = state_dir.join("ports.json");
     let text = serde_json::to_vec_pretty(leases).expect("a lease holds nothing but text and numbers");
-    replace(&path, &text).map_err(|source| PortsError::Io { what: "write", path, source })
+    regular::replace(&path, &text).map_err(|source| WorkspaceError::io("write", &path, source))
 }
 
 #[cfg(test)]

@@ -17,8 +17,9 @@ use super::error::WorkspaceError;
 use super::place::{default_path, lock_worktrees};
 use crate::git::{
     Git, GitCall, GitHead, Repo, Worktree, attributes_hash, bring_to, exclude_own_files, exclude_patterns, head,
-    linked, merge_marked, own_commit, replace, resolve,
+    linked, merge_marked, own_commit, resolve,
 };
+use crate::regular;
 
 const CHECKOUT: Duration = Duration::from_secs(900);
 const NO_PUSH: &str = "no-push://pairflow-never-pushes";
@@ -269,7 +270,7 @@ pub(super) fn remove_worktree(repo: &Repo, path: &Path) -> Result<(), WorkspaceE
     let entries = std::fs::read_dir(repo.common_dir.join("worktrees")).into_iter().flatten().flatten();
     let dot_git = path.join(".git");
     let points_here = |dir: &PathBuf| {
-        crate::regular::read_text(&dir.join("gitdir")).is_ok_and(|named| Path::new(named.trim_end()) == dot_git)
+        regular::read_text(&dir.join("gitdir")).is_ok_and(|named| Path::new(named.trim_end()) == dot_git)
     };
     let remembered: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(points_here).collect();
     remove_dir(path)?;
@@ -279,10 +280,8 @@ pub(super) fn remove_worktree(repo: &Repo, path: &Path) -> Result<(), WorkspaceE
 
 /// Removes a directory that may be gone already.
 pub(super) fn remove_dir(path: &Path) -> Result<(), WorkspaceError> {
-    match std::fs::remove_dir_all(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkspaceError::io("remove", path, source)),
-        _ => Ok(()),
-    }
+    let removed = regular::optional(std::fs::remove_dir_all(path));
+    removed.map(drop).map_err(|source| WorkspaceError::io("remove", path, source))
 }
 
 fn not_ours(path: &Path) -> WorkspaceError {
@@ -305,7 +304,7 @@ pub(super) struct WorkspaceJournal {
 impl WorkspaceJournal {
     /// Reads the note of a bubble. One that cannot be understood counts as none: then nothing is taken for ours.
     pub(super) fn read(repo: &Repo, id: &BubbleId) -> Option<Self> {
-        serde_json::from_slice(&crate::regular::read(&file(repo, id)).ok()?).ok()
+        serde_json::from_slice(&regular::read(&file(repo, id)).ok()?).ok()
     }
 
     /// Writes the note, for good.
@@ -314,18 +313,13 @@ impl WorkspaceJournal {
         let dir = file.parent().unwrap_or(Path::new("/"));
         std::fs::create_dir_all(dir).map_err(|source| WorkspaceError::io("create", dir, source))?;
         let text = serde_json::to_vec(self).expect("a note holds nothing but text");
-        replace(&file, &text).map_err(|source| WorkspaceError::io("write", &file, source))
+        regular::replace(&file, &text).map_err(|source| WorkspaceError::io("write", &file, source))
     }
 
     /// Removes the note of a bubble.
     pub(super) fn erase(repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
         let file = file(repo, id);
-        match std::fs::remove_file(&file) {
-            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                Err(WorkspaceError::io("remove", &file, source))
-            }
-            _ => Ok(()),
-        }
+        regular::remove(&file).map_err(|source| WorkspaceError::io("remove", &file, source))
     }
 }
 
@@ -390,7 +384,7 @@ fn copy(root: &Path, worktree: &Path, path: &Path) -> Result<bool, WorkspaceErro
     if !kind.is_file() {
         return Ok(false);
     }
-    crate::regular::copy(&from, &to).map(|()| true).map_err(failed)
+    regular::copy(&from, &to).map(|()| true).map_err(failed)
 }
 
 /// Makes the directories above `path`; says no if one of them is a link or a file in this worktree.

@@ -10,7 +10,7 @@ use pairflow_core::rules::WorkMode;
 use super::error::WorkspaceError;
 use super::place::lock_worktrees;
 use super::prepare::{WorkspaceJournal, add_clone, add_worktree, admin_dir, copy_again, remove_dir, remove_worktree};
-use crate::git::{GitCall, GitError, Repo, Worktree, linked, replace, resolve, show_in_index};
+use crate::git::{GitCall, GitError, Repo, Worktree, linked, resolve, show_in_index};
 use crate::regular;
 
 const CHECKOUT: Duration = Duration::from_secs(900);
@@ -89,7 +89,7 @@ fn move_in(made: &Worktree, path: &Path) -> Result<Worktree, WorkspaceError> {
         moved.common_dir.clone_from(&moved.git_dir);
     } else {
         let named = format!("{}\n", path.join(".git").display());
-        replace(&made.git_dir.join("gitdir"), named.as_bytes()).map_err(failed)?;
+        regular::replace(&made.git_dir.join("gitdir"), named.as_bytes()).map_err(failed)?;
     }
     std::fs::rename(&made.path, path).map_err(failed)?;
     // Another bubble may be made whole beside it at this moment.
@@ -229,8 +229,8 @@ pub(super) fn connect(path: &Path, made: &Path, git_dir: &Path) -> Result<(), Wo
         std::fs::rename(made, git_dir).map_err(failed)?;
     }
     let (dot_git, back) = (path.join(".git"), git_dir.join("gitdir"));
-    replace(&back, format!("{}\n", dot_git.display()).as_bytes()).map_err(failed)?;
-    replace(&dot_git, format!("gitdir: {}\n", git_dir.display()).as_bytes()).map_err(failed)
+    regular::replace(&back, format!("{}\n", dot_git.display()).as_bytes()).map_err(failed)?;
+    regular::replace(&dot_git, format!("gitdir: {}\n", git_dir.display()).as_bytes()).map_err(failed)
 }
 
 /// Refuses to link a worktree at one of `own` to `git_dir` while that record names a worktree elsewhere that names one of
