@@ -103,6 +103,13 @@ impl Root {
         text.lines().filter_map(header).any(|found| found.strip_prefix(table).is_some_and(beneath))
     }
 
+    /// Returns the first of `files` that is there, or else the first of `tables` (a file and a table in it).
+    fn evidence(&self, files: &[&str], tables: &[(&str, &str)]) -> Option<String> {
+        let table = || tables.iter().find(|(file, table)| self.has_table(file, table));
+        let file = self.first(files).map(str::to_owned);
+        file.or_else(|| table().map(|(file, table)| format!("{file} [{table}]")))
+    }
+
     /// Returns the names in a directory in alphabetical order.
     fn names(&self, directory: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path.join(directory)) else { return Vec::new() };
@@ -178,20 +185,16 @@ fn cargo(root: &Root) -> Detected {
         return Detected::default();
     }
     let all = if root.has_table(file, "workspace") { " --workspace" } else { "" };
+    let clippy = [(file, "lints.clippy"), (file, "workspace.lints.clippy")];
     Detected {
         test: Some(DetectedCommand::new(format!("cargo test{all}"), file)),
         typecheck: Some(DetectedCommand::new(format!("cargo check{all} --all-targets"), file)),
         // Without settings of its own a project has not said that it wants clippy.
-        lint: clippy_settings(root).map(|why| DetectedCommand::new(format!("cargo clippy{all} --all-targets"), why)),
+        lint: root
+            .evidence(&["clippy.toml", ".clippy.toml"], &clippy)
+            .map(|why| DetectedCommand::new(format!("cargo clippy{all} --all-targets"), why)),
         setup: None,
     }
-}
-
-fn clippy_settings(root: &Root) -> Option<String> {
-    let table =
-        || ["lints.clippy", "workspace.lints.clippy"].into_iter().find(|table| root.has_table("Cargo.toml", table));
-    let file = root.first(&["clippy.toml", ".clippy.toml"]).map(str::to_owned);
-    file.or_else(|| table().map(|table| format!("Cargo.toml [{table}]")))
 }
 
 fn go(root: &Root) -> Detected {
@@ -215,7 +218,7 @@ fn node(root: &Root) -> Detected {
         let name = names.iter().copied().find(|name| script(&package, name))?;
         Some(DetectedCommand::new(manager.run(name), format!("package.json script \"{name}\"")))
     };
-    let types = || root.has("tsconfig.json").then(|| DetectedCommand::new(manager.tsc(), "tsconfig.json"));
+    let types = || root.has("tsconfig.json").then(|| DetectedCommand::new(manager.tsc, "tsconfig.json"));
     Detected {
         test: run(&["test"]),
         typecheck: run(&["typecheck", "type-check", "check-types"]).or_else(types),
@@ -231,91 +234,80 @@ fn script(package: &Value, name: &str) -> bool {
     !command.trim().is_empty() && !command.contains("no test specified")
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Manager {
-    Npm,
-    Pnpm,
-    Yarn,
-    Bun,
+/// A package manager.
+struct Manager {
+    name: &'static str,
+    lock_files: &'static [&'static str],
+    tsc: &'static str,
+    install_locked: &'static str,
+    /// Installs without leaving a new file in the tree.
+    install: &'static str,
 }
 
-const LOCKS: [(&str, Manager); 6] = [
-    ("pnpm-lock.yaml", Manager::Pnpm),
-    ("yarn.lock", Manager::Yarn),
-    ("bun.lock", Manager::Bun),
-    ("bun.lockb", Manager::Bun),
-    ("package-lock.json", Manager::Npm),
-    ("npm-shrinkwrap.json", Manager::Npm),
+/// The package managers, in the order in which their lock files are looked for; the last one is the default.
+const MANAGERS: [Manager; 4] = [
+    Manager {
+        name: "pnpm",
+        lock_files: &["pnpm-lock.yaml"],
+        tsc: "pnpm exec tsc --noEmit",
+        install_locked: "pnpm install --frozen-lockfile",
+        install: "pnpm install --no-lockfile",
+    },
+    Manager {
+        name: "yarn",
+        lock_files: &["yarn.lock"],
+        tsc: "yarn run tsc --noEmit",
+        install_locked: "yarn install --frozen-lockfile",
+        install: "yarn install --no-lockfile",
+    },
+    Manager {
+        name: "bun",
+        lock_files: &["bun.lock", "bun.lockb"],
+        tsc: "bunx tsc --noEmit",
+        install_locked: "bun install --frozen-lockfile",
+        install: "bun install --no-save",
+    },
+    Manager {
+        name: "npm",
+        lock_files: &["package-lock.json", "npm-shrinkwrap.json"],
+        tsc: "npx tsc --noEmit",
+        install_locked: "npm ci",
+        install: "npm install --no-package-lock",
+    },
 ];
 
 impl Manager {
-    /// Asks the package itself, then its lock file; npm if neither says.
-    fn of(root: &Root, package: &Value) -> Self {
+    /// Returns the manager that the package names, or that has a lock file, or npm.
+    fn of(root: &Root, package: &Value) -> &'static Self {
         let named = package["packageManager"].as_str().and_then(|text| text.split('@').next());
-        match named {
-            Some("npm") => Self::Npm,
-            Some("pnpm") => Self::Pnpm,
-            Some("yarn") => Self::Yarn,
-            Some("bun") => Self::Bun,
-            _ => LOCKS.into_iter().find(|(lock, _)| root.has(lock)).map_or(Self::Npm, |(_, manager)| manager),
-        }
+        let named = MANAGERS.iter().find(|manager| Some(manager.name) == named);
+        let locked = || MANAGERS.iter().find(|manager| root.first(manager.lock_files).is_some());
+        named.or_else(locked).unwrap_or(&MANAGERS[3])
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Npm => "npm",
-            Self::Pnpm => "pnpm",
-            Self::Yarn => "yarn",
-            Self::Bun => "bun",
-        }
-    }
-
-    fn run(self, script: &str) -> String {
+    fn run(&self, script: &str) -> String {
         // `bun test` is a test runner of its own and not the script of that name.
-        let short = script == "test" && self != Self::Bun;
-        if short { format!("{} test", self.name()) } else { format!("{} run {script}", self.name()) }
+        let short = script == "test" && self.name != "bun";
+        if short { format!("{} test", self.name) } else { format!("{} run {script}", self.name) }
     }
 
-    fn tsc(self) -> &'static str {
-        match self {
-            Self::Npm => "npx tsc --noEmit",
-            Self::Pnpm => "pnpm exec tsc --noEmit",
-            Self::Yarn => "yarn run tsc --noEmit",
-            Self::Bun => "bunx tsc --noEmit",
-        }
-    }
-
-    /// Installs what the lock file says; without one, installs without leaving a new file in the tree.
-    fn setup(self, root: &Root, package: &Value) -> Option<DetectedCommand> {
-        if let Some((lock, _)) = LOCKS.into_iter().find(|(lock, manager)| *manager == self && root.has(lock)) {
-            return Some(DetectedCommand::new(self.install_locked(root), lock));
+    /// Returns the command that installs what the lock file names, or, without one, the dependencies.
+    fn setup(&self, root: &Root, package: &Value) -> Option<DetectedCommand> {
+        if let Some(lock) = root.first(self.lock_files) {
+            // The file is written by yarn 2 and later, which renamed the flag.
+            let renamed = self.name == "yarn" && root.has(".yarnrc.yml");
+            let command = if renamed { "yarn install --immutable" } else { self.install_locked };
+            return Some(DetectedCommand::new(command, lock));
         }
         let needs = |key: &str| package[key].as_object().is_some_and(|needed| !needed.is_empty());
-        let command = match self {
-            Self::Npm => "npm install --no-package-lock",
-            Self::Pnpm => "pnpm install --no-lockfile",
-            Self::Yarn => "yarn install --no-lockfile",
-            Self::Bun => "bun install --no-save",
-        };
-        (needs("dependencies") || needs("devDependencies")).then(|| DetectedCommand::new(command, "package.json"))
-    }
-
-    fn install_locked(self, root: &Root) -> &'static str {
-        match self {
-            Self::Npm => "npm ci",
-            Self::Pnpm => "pnpm install --frozen-lockfile",
-            // The file is written by yarn 2 and later, which renamed the flag.
-            Self::Yarn if root.has(".yarnrc.yml") => "yarn install --immutable",
-            Self::Yarn => "yarn install --frozen-lockfile",
-            Self::Bun => "bun install --frozen-lockfile",
-        }
+        (needs("dependencies") || needs("devDependencies")).then(|| DetectedCommand::new(self.install, "package.json"))
     }
 }
 
 fn python(root: &Root) -> Detected {
     let runner = Runner::of(root);
     Detected {
-        test: tests(root).map(|why| DetectedCommand::new(runner.module("pytest"), why)),
+        test: pytest(root).map(|why| DetectedCommand::new(runner.module("pytest"), why)),
         typecheck: types(root, &runner),
         lint: lint(root, &runner),
         setup: runner.setup,
@@ -355,11 +347,10 @@ impl Runner {
     }
 }
 
-fn tests(root: &Root) -> Option<String> {
-    let ini = root.first(&["pytest.ini", ".pytest.ini"]).map(str::to_owned);
-    ini.or_else(|| table(root, "pyproject.toml", "tool.pytest"))
-        .or_else(|| table(root, "setup.cfg", "tool:pytest"))
-        .or_else(|| root.first(&["tox.ini", "conftest.py"]).map(str::to_owned))
+fn pytest(root: &Root) -> Option<String> {
+    let tables = [("pyproject.toml", "tool.pytest"), ("setup.cfg", "tool:pytest")];
+    root.evidence(&["pytest.ini", ".pytest.ini"], &tables)
+        .or_else(|| root.evidence(&["tox.ini", "conftest.py"], &[]))
         .or_else(|| ["tests", "test", "."].into_iter().find_map(|directory| test_file(root, directory)))
 }
 
@@ -373,26 +364,18 @@ fn test_file(root: &Root, directory: &str) -> Option<String> {
 }
 
 fn types(root: &Root, runner: &Runner) -> Option<DetectedCommand> {
-    let mypy = root.first(&["mypy.ini", ".mypy.ini"]).map(str::to_owned);
-    let mypy = mypy.or_else(|| table(root, "pyproject.toml", "tool.mypy")).or_else(|| table(root, "setup.cfg", "mypy"));
-    let pyright = || {
-        let file = root.first(&["pyrightconfig.json"]).map(str::to_owned);
-        file.or_else(|| table(root, "pyproject.toml", "tool.pyright"))
-    };
+    let mypy = [("pyproject.toml", "tool.mypy"), ("setup.cfg", "mypy")];
+    let mypy = root.evidence(&["mypy.ini", ".mypy.ini"], &mypy);
+    let pyright = || root.evidence(&["pyrightconfig.json"], &[("pyproject.toml", "tool.pyright")]);
     let mypy = mypy.map(|why| DetectedCommand::new(runner.module("mypy ."), why));
     mypy.or_else(|| pyright().map(|why| DetectedCommand::new(runner.program("pyright"), why)))
 }
 
 fn lint(root: &Root, runner: &Runner) -> Option<DetectedCommand> {
-    let ruff = root.first(&["ruff.toml", ".ruff.toml"]).map(str::to_owned);
-    let ruff = ruff.or_else(|| table(root, "pyproject.toml", "tool.ruff"));
-    let flake = || root.first(&[".flake8"]).map(str::to_owned).or_else(|| table(root, "setup.cfg", "flake8"));
+    let ruff = root.evidence(&["ruff.toml", ".ruff.toml"], &[("pyproject.toml", "tool.ruff")]);
+    let flake8 = || root.evidence(&[".flake8"], &[("setup.cfg", "flake8")]);
     let ruff = ruff.map(|why| DetectedCommand::new(runner.program("ruff check ."), why));
-    ruff.or_else(|| flake().map(|why| DetectedCommand::new(runner.module("flake8"), why)))
-}
-
-fn table(root: &Root, file: &str, table: &str) -> Option<String> {
-    root.has_table(file, table).then(|| format!("{file} [{table}]"))
+    ruff.or_else(|| flake8().map(|why| DetectedCommand::new(runner.module("flake8"), why)))
 }
 
 #[cfg(test)]

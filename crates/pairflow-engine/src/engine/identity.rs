@@ -62,40 +62,37 @@ impl Bubble {
     }
 }
 
-/// What an agent process needs to join a bubble.
+/// Returns the variables that an agent process needs to join a bubble.
 pub fn environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId, token: &AgentToken) -> Vec<(String, String)> {
-    let mut env = vec![
-        ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
-        ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),
-        ("PAIRFLOW_AGENT".to_owned(), agent.to_string()),
-        ("PAIRFLOW_TOKEN".to_owned(), token.reveal().to_owned()),
-        ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
-    ];
-    if let Some(workspace) = &state.evidence.workspace {
-        env.extend(port_variables(workspace.port, workspace.ports));
-    }
-    env
+    agent_variables(bubble, state, agent, ("PAIRFLOW_TOKEN", token.reveal().to_owned()))
 }
 
-/// What an agent process needs that pairflow starts itself: its socket proves who it is, so it holds no secret.
+/// Returns the variables for an agent process that pairflow starts: its socket proves who it is, so it holds no secret.
 pub(crate) fn interactive_environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId) -> Vec<(String, String)> {
-    let socket = bubble.control.seat_socket(&bubble.id, agent);
-    let mut env = vec![
-        ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
-        ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),
-        ("PAIRFLOW_AGENT".to_owned(), agent.to_string()),
-        ("PAIRFLOW_SOCKET".to_owned(), socket.display().to_string()),
-        ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
+    let socket = bubble.control.seat_socket(&bubble.id, agent).display().to_string();
+    agent_variables(bubble, state, agent, ("PAIRFLOW_SOCKET", socket))
+}
+
+fn agent_variables(
+    bubble: &Bubble,
+    state: &BubbleState,
+    agent: &AgentId,
+    proof: (&str, String),
+) -> Vec<(String, String)> {
+    let variables = [
+        ("PAIRFLOW_BUBBLE", bubble.id.to_string()),
+        ("PAIRFLOW_REPO", bubble.control.repo().display().to_string()),
+        ("PAIRFLOW_AGENT", agent.to_string()),
+        proof,
+        ("PAIRFLOW_BRIEF", bubble.brief(agent).display().to_string()),
     ];
-    env.extend(state.evidence.workspace.iter().flat_map(|place| port_variables(place.port, place.ports)));
-    env
+    let ports = state.evidence.workspace.iter().flat_map(|record| port_variables(record.port, record.ports));
+    variables.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(ports).collect()
 }
 
 /// The leased ports, as agents and checks see them.
 pub(crate) fn port_variables(first: u16, count: u16) -> Vec<(String, String)> {
-    vec![
-        ("PORT".to_owned(), first.to_string()),
-        ("PORT_BASE".to_owned(), first.to_string()),
-        ("PORT_COUNT".to_owned(), count.to_string()),
-    ]
+    [("PORT", first), ("PORT_BASE", first), ("PORT_COUNT", count)]
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .to_vec()
 }
