@@ -190,16 +190,34 @@ impl CommitAttempt<'_> {
 
     /// Runs the hooks on exactly what is to be committed, and returns the message that they leave.
     fn ask_hooks(&self, message: String) -> Result<String, GitError> {
-        let workspace = self.request.workspace;
+        let CommitRequest { workspace, tree, .. } = *self.request;
         let hooks = RunnableHooks::of(workspace, self.identity.hooks.as_ref())?;
         let dir = workspace.runtime_dir();
-        std::fs::create_dir_all(&dir).map_err(|source| GitError::io("create", &dir, source))?;
-        let own = format!("{}.{}", std::process::id(), crate::regular::unique());
-        let (index, text) = (dir.join(format!("commit-index.{own}")), dir.join(format!("COMMIT_EDITMSG.{own}")));
-        let asked = ask_hooks_with(self.request, &hooks, (&index, &text), message);
-        let _ = std::fs::remove_file(index);
-        let _ = std::fs::remove_file(text);
-        asked
+        let files = tempfile::Builder::new().prefix("commit-").tempdir_in(&dir);
+        let files = files.map_err(|source| GitError::io("make a directory in", &dir, source))?;
+        let (index, text) = (files.path().join("index"), files.path().join("COMMIT_EDITMSG"));
+        let git = workspace.git_inside();
+        git.run(GitCall::new(["read-tree", &tree.0]).index(&index))?;
+        git.run(GitCall::new(["update-index", "-q", "--refresh"]).index(&index).accept(&[0, 1]))?;
+        crate::regular::write(&text, message).map_err(|source| GitError::io("write", &text, source))?;
+        let run = |hook: &'static str, args: &[&PathBuf]| {
+            let call = GitCall::new(["hook", "run", "--ignore-missing", hook])
+                .index(&index)
+                .setting("core.hooksPath", hooks.path())
+                .filtered_env();
+            let call = args.iter().fold(call.arg("--"), GitCall::arg).env("GIT_LITERAL_PATHSPECS", "0");
+            git.run(call.within(std::time::Duration::from_secs(600))).map_err(|error| match error {
+                GitError::Failed { stderr, .. } => GitError::HookRefused { hook, output: stderr },
+                other => other,
+            })
+        };
+        run("pre-commit", &[])?;
+        if git.run(GitCall::new(["write-tree"]).index(&index))?.tree()? != *tree {
+            return Err(GitError::HookChangedTree);
+        }
+        run("commit-msg", &[&text])?;
+        let message = crate::regular::read_text(&text).map_err(|source| GitError::io("read", &text, source))?;
+        normalize_message(&message)
     }
 }
 
@@ -219,36 +237,6 @@ pub(super) fn moved_error(git: &Git, branch: &str, expected: &CommitId, error: G
         }
         _ => error,
     }
-}
-
-fn ask_hooks_with(
-    request: &CommitRequest<'_>,
-    hooks: &RunnableHooks,
-    (index, text): (&PathBuf, &PathBuf),
-    message: String,
-) -> Result<String, GitError> {
-    let git = request.workspace.git_inside();
-    git.run(GitCall::new(["read-tree", &request.tree.0]).index(index))?;
-    git.run(GitCall::new(["update-index", "-q", "--refresh"]).index(index).accept(&[0, 1]))?;
-    crate::regular::write(text, message).map_err(|source| GitError::io("write", text, source))?;
-    let run = |hook: &'static str, args: &[&PathBuf]| {
-        let call = GitCall::new(["hook", "run", "--ignore-missing", hook])
-            .index(index)
-            .setting("core.hooksPath", &hooks.dir)
-            .filtered_env();
-        let call = args.iter().fold(call.arg("--"), GitCall::arg).env("GIT_LITERAL_PATHSPECS", "0");
-        git.run(call.within(std::time::Duration::from_secs(600))).map_err(|error| match error {
-            GitError::Failed { stderr, .. } => GitError::HookRefused { hook, output: stderr },
-            other => other,
-        })
-    };
-    run("pre-commit", &[])?;
-    if git.run(GitCall::new(["write-tree"]).index(index))?.tree()? != *request.tree {
-        return Err(GitError::HookChangedTree);
-    }
-    run("commit-msg", &[text])?;
-    let message = crate::regular::read_text(text).map_err(|source| GitError::io("read", text, source))?;
-    normalize_message(&message)
 }
 
 /// Brings the commit of a clone into the repository, on a branch that nobody else has.

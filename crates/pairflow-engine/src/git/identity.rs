@@ -12,10 +12,11 @@ use std::path::{Component, Path, PathBuf};
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::TreeId;
 use pairflow_core::log::{CommitIdentity, HookFile, Hooks, Person, Signing};
+use tempfile::TempDir;
 
 use super::error::GitError;
 use super::isolation::entries;
-use super::repo::Repo;
+use super::repo::{Repo, find_object, tree_of};
 use super::run::{Git, GitCall};
 use super::snapshot::changes;
 use super::workspace::Worktree;
@@ -149,16 +150,13 @@ pub fn commit_hooks(workspace: &Worktree) -> Result<Vec<&'static str>, GitError>
 pub fn hooks_changed_by_work(workspace: &Worktree, hooks: &Hooks, tree: &TreeId) -> Result<Vec<String>, GitError> {
     let Hooks::Base { path } = hooks else { return Ok(Vec::new()) };
     let git = workspace.git();
-    let base = git.run(GitCall::new(["rev-parse", "--verify", &format!("{}^{{tree}}", workspace.base)]))?.tree()?;
+    let base = tree_of(&git, &workspace.base)?;
     let changed = changes(&git, &base, tree)?.into_iter().map(|change| change.path);
     Ok(changed.filter(|name| Path::new(name).starts_with(path)).collect())
 }
 
 /// A private directory with hooks that may run. It is removed with this value.
-pub(super) struct RunnableHooks {
-    /// The directory.
-    pub(super) dir: PathBuf,
-}
+pub(super) struct RunnableHooks(TempDir);
 
 impl RunnableHooks {
     /// Makes the recorded hooks ready to run, or says why they do not run.
@@ -166,7 +164,12 @@ impl RunnableHooks {
         let Some(recorded) = recorded else {
             return Err(GitError::HooksUnknown(workspace.id.clone()));
         };
-        let made = Self::empty(workspace)?;
+        let runtime = workspace.runtime_dir();
+        let make = || {
+            std::fs::create_dir_all(&runtime)?;
+            tempfile::Builder::new().prefix("hooks-").tempdir_in(&runtime)
+        };
+        let made = Self(make().map_err(|source| GitError::io("make a directory in", &runtime, source))?);
         match recorded {
             Hooks::Base { path } => made.check_out_base(workspace, path)?,
             Hooks::Directory { path, .. } => made.copy_unchanged(workspace, path, recorded)?,
@@ -174,23 +177,16 @@ impl RunnableHooks {
         Ok(made)
     }
 
-    /// Makes a directory that only this user can read.
-    fn empty(workspace: &Worktree) -> Result<Self, GitError> {
-        let runtime = workspace.runtime_dir();
-        let dir = runtime.join(format!("hooks.{}.{}", std::process::id(), crate::regular::unique()));
-        let make = || {
-            std::fs::create_dir_all(&runtime)?;
-            DirBuilder::new().mode(0o700).create(&dir)
-        };
-        make().map_err(|source| GitError::io("create", &dir, source))?;
-        Ok(Self { dir })
+    /// Returns the directory.
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     /// Copies the hooks of a directory, and fails unless each copied file is as recorded.
     fn copy_unchanged(&self, workspace: &Worktree, path: &str, recorded: &Hooks) -> Result<(), GitError> {
         let dir = workspace.root.join(path);
         // The copies are compared, not the files: those can be replaced between the comparison and the run.
-        let files = HookScan::below(&dir, Some(&self.dir))?;
+        let files = HookScan::below(&dir, Some(self.path()))?;
         let now = files.map(|files| Hooks::Directory { path: path.to_owned(), files });
         let changed = now.as_ref().map_or_else(Vec::new, |now| recorded.changed(now));
         if now.is_some() && changed.is_empty() {
@@ -202,12 +198,10 @@ impl RunnableHooks {
     /// Checks the hooks of the base out.
     fn check_out_base(&self, workspace: &Worktree, path: &str) -> Result<(), GitError> {
         let git = workspace.git();
-        let tree = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]);
-        let tree = git.run(tree.arg(format!("{}:{path}", workspace.base)).accept(&[0, 1, 128]))?;
-        if tree.code == 0 {
-            check_out(&git, &tree.tree()?, &self.dir)?;
+        if let Some(tree) = find_object(&git, &format!("{}:{path}", workspace.base))? {
+            check_out(&git, &tree.tree()?, self.path())?;
         }
-        let runs = executable(&self.dir);
+        let runs = executable(self.path());
         let missing: Vec<_> =
             executable(&workspace.path.join(path)).into_iter().filter(|hook| !runs.contains(hook)).collect();
         if missing.is_empty() {
@@ -215,13 +209,6 @@ impl RunnableHooks {
         } else {
             Err(GitError::HooksNotOnBase { path: path.to_owned(), hooks: missing })
         }
-    }
-}
-
-impl Drop for RunnableHooks {
-    fn drop(&mut self) {
-        // What stays behind is removed with the bubble.
-        let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 

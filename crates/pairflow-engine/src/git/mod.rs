@@ -25,14 +25,14 @@ pub use merge::{
 };
 pub(crate) use merge::{checked_out_at, clean_checkout, merge_marked};
 pub use repo::{GitHead, Repo, exclude_own_files, head, insist_on_plain_path, is_ancestor, seed};
-pub(crate) use repo::{linked, resolve};
+pub(crate) use repo::{fetch, linked, resolve, tree_of, update_refs};
 pub(crate) use run::insist_on_recent;
 pub use run::{Git, GitCall, GitOutput, OLDEST_GIT, is_recent, version};
 pub use snapshot::{
     KeptSnapshot, changes, diff_stat, diff_text, exact_patch, keep, line_diff, observe, same_change, take,
 };
 pub(crate) use snapshot::{NEWEST, bare_line_diff, fetch_from_clone, is_reread, own_commit};
-pub(crate) use update::{ManualMerge, bring_to, force_to, is_untouched, join_by_hand, tree_of, would_update};
+pub(crate) use update::{ManualMerge, bring_to, force_to, is_untouched, join_by_hand, would_update};
 pub use update::{UpdateRequest, Updated, update};
 pub use workspace::{Worktree, ignore_changes};
 pub(crate) use workspace::{attributes_hash, exclude_patterns, forget_index};

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::ids::CommitId;
+use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::safe::steers;
 use pairflow_core::similar::distance;
 
 use super::error::GitError;
-use super::run::{Git, GitCall};
+use super::run::{Git, GitCall, GitOutput};
 use crate::regular;
 
 const EXCLUDED: &str = ".pairflow/";
@@ -168,9 +168,33 @@ pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
 
 /// Returns the commit that `name` stands for, or nothing if there is none.
 pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<CommitId>, GitError> {
-    let call = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(format!("{name}^{{commit}}"));
+    find_object(git, &format!("{name}^{{commit}}"))?.map(|found| found.commit()).transpose()
+}
+
+/// Returns git's answer with the object that `name` stands for, or nothing if there is none.
+pub(super) fn find_object(git: &Git, name: &str) -> Result<Option<GitOutput>, GitError> {
+    let call = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options", name]);
     let answer = git.run(call.accept(&[0, 1, 128]))?;
-    if answer.code == 0 { answer.commit().map(Some) } else { Ok(None) }
+    Ok((answer.code == 0).then_some(answer))
+}
+
+/// Returns the tree of a commit.
+pub(crate) fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> {
+    git.run(GitCall::new(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?.tree()
+}
+
+/// Fetches refs from the repository at `from`.
+pub(crate) fn fetch(git: &Git, from: &Path, refs: String) -> Result<(), GitError> {
+    let call = GitCall::new(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
+    // A remote of that name in the configuration could name another program for the other side.
+    let call = call.arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack").arg("--");
+    git.run(call.arg(from).arg(refs).durable()).map(drop)
+}
+
+/// Changes refs in one transaction; `changes` are lines of `git update-ref --stdin`.
+pub(crate) fn update_refs(git: &Git, changes: &str) -> Result<(), GitError> {
+    let input = format!("start\n{changes}prepare\ncommit\n");
+    git.run(GitCall::new(["update-ref", "--stdin"]).input(input).durable()).map(drop)
 }
 
 /// Returns the git directory that a `.git` file names.

@@ -12,6 +12,7 @@ use pairflow_core::facts::FileChange;
 use pairflow_core::ids::{CommitId, TreeId};
 
 use super::error::GitError;
+use super::repo::{fetch, find_object, update_refs};
 use super::run::{Git, GitCall, GitOutput};
 use super::workspace::{Index, Worktree, reading_git};
 
@@ -67,8 +68,7 @@ pub fn keep(workspace: &Worktree, tree: TreeId, number: u64) -> Result<KeptSnaps
     let git = workspace.git();
     let commit = commit_of(workspace, &git, &tree)?;
     let (r#ref, newest) = (workspace.private_ref(number), workspace.private_ref(NEWEST));
-    let moves = format!("start\nupdate {ref} {tree}\nupdate {newest} {commit}\nprepare\ncommit\n", ref = r#ref);
-    git.run(GitCall::new(["update-ref", "--stdin"]).input(moves).durable())?;
+    update_refs(&git, &format!("update {ref} {tree}\nupdate {newest} {commit}\n", ref = r#ref))?;
     if workspace.is_clone() {
         fetch_from_clone(workspace, &r#ref, &r#ref, &tree.0)?;
         fetch_from_clone(workspace, &newest, &newest, &commit.0)?;
@@ -78,16 +78,10 @@ pub fn keep(workspace: &Worktree, tree: TreeId, number: u64) -> Result<KeptSnaps
 
 /// Brings a ref of a clone into the repository, so that it outlives the clone.
 pub(crate) fn fetch_from_clone(workspace: &Worktree, from: &str, to: &str, expected: &str) -> Result<(), GitError> {
-    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
-    // A remote of that name in the configuration could name another program for the other side.
-    let call = GitCall::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
-    let call = call.arg("--").arg(&workspace.git_dir).arg(format!("+{from}:{to}"));
     let git = workspace.repo()?.git();
-    git.run(call.durable())?;
+    fetch(&git, &workspace.git_dir, format!("+{from}:{to}"))?;
     // The clone is the agents': what arrived is only trusted if it is what was sent.
-    let found =
-        git.run(GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options", to]).accept(&[0, 1, 128]))?;
-    let found = if found.code == 0 { Some(found.commit()?) } else { None };
+    let found = find_object(&git, to)?.map(|found| found.commit()).transpose()?;
     match found {
         Some(found) if found.0 == expected => Ok(()),
         found => Err(GitError::BranchMoved { branch: from.to_owned(), expected: CommitId(expected.to_owned()), found }),

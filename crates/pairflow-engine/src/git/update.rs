@@ -13,7 +13,7 @@ use super::commit::show_in_index;
 use super::error::GitError;
 use super::merge::merge_marked;
 use super::repo::{GitHead, head};
-use super::repo::{is_ancestor, resolve};
+use super::repo::{fetch, find_object, is_ancestor, resolve, tree_of};
 use super::run::{Git, GitCall};
 use super::snapshot::changes;
 use super::snapshot::{commit_of, listing, own_commit, read_worktree};
@@ -63,7 +63,10 @@ struct UpdatePlan {
 fn plan_update(workspace: &Worktree, git: &Git, wanted: &UpdateRequest<'_>) -> Result<UpdatePlan, GitError> {
     workspace.connected()?;
     let tip = workspace.repo()?.resolve_branch(wanted.base_branch)?;
-    fetch_into_clone(workspace, git, wanted.base_branch)?;
+    if workspace.is_clone() {
+        let refs = format!("+refs/heads/{}:{}", wanted.base_branch, workspace.private_ref("base"));
+        fetch(git, &workspace.root, refs)?;
+    }
     // A base that the branch no longer has was resolved for nothing.
     let resolved = match wanted.resolved {
         Some(conflict) if is_ancestor(git, &conflict.base, &tip)? => Some(conflict),
@@ -208,10 +211,8 @@ impl UpdateNotes<'_> {
     }
 
     fn read(&self, what: &str) -> Result<Option<TreeId>, GitError> {
-        let name = format!("{}^{{tree}}", self.name(what));
-        let call = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(name);
-        let answer = self.git.run(call.accept(&[0, 1, 128]))?;
-        if answer.code == 0 { answer.tree().map(Some) } else { Ok(None) }
+        let found = find_object(self.git, &format!("{}^{{tree}}", self.name(what)))?;
+        found.map(|found| found.tree()).transpose()
     }
 
     fn erase(&self, what: &str) {
@@ -256,11 +257,6 @@ fn with_files_of(
     git.run(GitCall::new(["write-tree"]).index(index.path()).durable())?.tree()
 }
 
-/// Returns the tree of a commit.
-pub(crate) fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> {
-    git.run(GitCall::new(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?.tree()
-}
-
 /// git takes ignored files for expendable. They are not: an ignored `.env` is somebody's work.
 fn refuse_overwriting(
     workspace: &Worktree,
@@ -285,17 +281,6 @@ fn refuse_overwriting(
     let unknown = git.run(call.index(index.path()))?;
     let files: Vec<String> = unknown.parts().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
     if files.is_empty() { Ok(()) } else { Err(GitError::WouldOverwrite(files)) }
-}
-
-fn fetch_into_clone(workspace: &Worktree, git: &Git, base_branch: &str) -> Result<(), GitError> {
-    if !workspace.is_clone() {
-        return Ok(());
-    }
-    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
-    let call = GitCall::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
-    let call =
-        call.arg("--").arg(&workspace.root).arg(format!("+refs/heads/{base_branch}:{}", workspace.private_ref("base")));
-    git.run(call.durable()).map(drop)
 }
 
 /// Lets the worktree's own index list every file of the merged tree that is ignored now: otherwise a rule that the base

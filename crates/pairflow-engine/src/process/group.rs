@@ -118,9 +118,8 @@ fn record_of(job: &Job, child: &Child, mark: String) -> ProcessRecord {
 /// Returns a mark that no other group of this boot has.
 pub fn fresh_mark() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let id = std::process::id();
-    let start = i32::try_from(id).ok().and_then(identity::of).map(|stat| stat.start).unwrap_or_default();
-    format!("{id}.{start}.{}", COUNT.fetch_add(1, Ordering::Relaxed))
+    let start = identity::own().map(|stat| stat.start).unwrap_or_default();
+    format!("{}.{start}.{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn cannot(job: &Job, error: &io::Error) -> String {

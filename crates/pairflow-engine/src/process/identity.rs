@@ -25,7 +25,7 @@ pub(crate) struct ProcessIdentity {
 impl ProcessIdentity {
     /// Returns what this process is; nothing where the system does not tell.
     pub(crate) fn own() -> Option<Self> {
-        let own = of(i32::try_from(std::process::id()).ok()?)?;
+        let own = own()?;
         Some(Self { pid: own.pid, start: own.start, boot: boot() })
     }
 
@@ -68,6 +68,11 @@ impl ProcessStat {
 /// Returns what is known of process `pid`, if it exists.
 pub(super) fn of(pid: i32) -> Option<ProcessStat> {
     parse(&read_text(Path::new(&format!("/proc/{pid}/stat"))).ok()?)
+}
+
+/// Returns what is known of this process.
+pub(super) fn own() -> Option<ProcessStat> {
+    of(i32::try_from(std::process::id()).ok()?)
 }
 
 /// Returns process `pid`, its parent, the parent of that, and so on.

@@ -263,7 +263,7 @@ impl SelfRegistration {
     /// Both outlast what this process becomes. Where there is no `/proc`, nothing is recorded.
     pub fn enrol(&self) -> Result<(), RegistryError> {
         keep_orphans();
-        let Some(seen) = i32::try_from(std::process::id()).ok().and_then(identity::of) else { return Ok(()) };
+        let Some(seen) = identity::own() else { return Ok(()) };
         let record = ProcessRecord {
             kind: JobKind::Agent,
             what: self.what.clone(),

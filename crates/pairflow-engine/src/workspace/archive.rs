@@ -13,6 +13,7 @@ use super::prepare::WorkspaceJournal;
 use super::prepare::{remove_dir, remove_worktree};
 use crate::git::{
     Git, GitCall, NEWEST, Repo, Worktree, checked_out_at, fetch_from_clone, observe, own_commit, resolve, tree_of,
+    update_refs,
 };
 use crate::regular;
 
@@ -91,8 +92,7 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
     let Some(mut tip) = resolve(own, &branch)? else { return Ok(None) };
     if present {
         let tree = observe(workspace)?;
-        let committed = own.run(GitCall::new(["rev-parse", "--verify", &format!("{tip}^{{tree}}")]))?.tree()?;
-        if tree != committed {
+        if tree != tree_of(own, &tip)? {
             tip = own_commit(own, &tree, &tip, format!("pairflow: uncommitted files of {}\n", request.id))?;
         }
     }
@@ -109,7 +109,7 @@ fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Resul
     let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let refs = listed.lines().filter_map(|line| line.split_once(' '));
-    let mut moves = "start\n".to_owned();
+    let mut moves = String::new();
     // Only direct children: what lies deeper is not one bubble's.
     for (name, commit) in refs.filter(|(name, _)| !name[own.len()..].contains('/')) {
         if &name[own.len()..] == NEWEST {
@@ -123,9 +123,7 @@ fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Resul
     if with_branch && let Some(tip) = resolve(git, &branch)? {
         moves += &format!("update {}.branch {tip}\ndelete {branch} {tip}\n", archive_ref(request));
     }
-    moves += "prepare\ncommit\n";
-    git.run(GitCall::new(["update-ref", "--stdin"]).input(moves).durable())?;
-    Ok(())
+    Ok(update_refs(git, &moves)?)
 }
 
 fn archive_ref(request: &DeleteRequest<'_>) -> String {
@@ -162,7 +160,7 @@ pub fn put_refs_back(
     let git = repo.git();
     let _lock = lock_worktrees(repo)?;
     let Some(kept) = kept_refs(&git, id, archive)? else { return Ok(None) };
-    let mut moves = "start\n".to_owned();
+    let mut moves = String::new();
     for (name, object) in &kept.parts {
         match name.as_str() {
             "branch" => {
@@ -176,8 +174,7 @@ pub fn put_refs_back(
             _ => moves += &format!("update refs/pairflow/{id}/{name} {object}\n"),
         }
     }
-    moves += "prepare\ncommit\n";
-    git.run(GitCall::new(["update-ref", "--stdin"]).input(moves).durable())?;
+    update_refs(&git, &moves)?;
     Ok(Some(tree_of(&git, &kept.tip)?))
 }
 
@@ -197,8 +194,7 @@ pub fn clear_archive(repo: &Repo, id: &BubbleId, archive: &Path) -> Result<(), W
     if let Some(kept) = kept_refs(&git, id, archive)? {
         let names = std::iter::once(kept.name.clone())
             .chain(kept.parts.iter().map(|(name, _)| format!("{}.{name}", kept.name)));
-        let moves = names.fold("start\n".to_owned(), |moves, name| moves + &format!("delete {name}\n"));
-        git.run(GitCall::new(["update-ref", "--stdin"]).input(moves + "prepare\ncommit\n").durable())?;
+        update_refs(&git, &names.map(|name| format!("delete {name}\n")).collect::<String>())?;
     }
     remove_dir(archive)
 }

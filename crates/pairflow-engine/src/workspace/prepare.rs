@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::place::{default_path, lock_worktrees};
 use crate::git::{
-    Git, GitCall, GitHead, Repo, Worktree, attributes_hash, bring_to, exclude_own_files, exclude_patterns, head,
-    linked, merge_marked, own_commit, resolve,
+    Git, GitCall, GitHead, Repo, Worktree, attributes_hash, bring_to, exclude_own_files, exclude_patterns, fetch, head,
+    linked, merge_marked, own_commit, resolve, tree_of,
 };
 use crate::regular;
 
@@ -100,15 +100,7 @@ pub fn prepare(request: &WorkspaceRequest<'_>) -> Result<PreparedWorkspace, Work
     }
     let base = repo.resolve_branch(request.base_branch)?;
     refuse_foreign(request, &path)?;
-    let mark = WorkspaceJournal {
-        path,
-        branch: request.bubble_branch.to_owned(),
-        mode: request.mode,
-        base,
-        ready: false,
-        included: Vec::new(),
-        ground: Ground::default(),
-    };
+    let mark = WorkspaceJournal::begun(path, request.bubble_branch, request.mode, base);
     mark.write(repo, request.id)?;
     make(request, &mark).inspect_err(|_| {
         // A note that stays, because clearing failed as well, lets the next call clear.
@@ -164,16 +156,14 @@ fn merge_earlier_work(
         let kept = own_commit(&repo, &tree, &workspace.base, format!("pairflow: start of {}\n", workspace.id))?;
         let name = workspace.private_ref("start");
         repo.run(GitCall::new(["update-ref", &name, &kept.0]).durable())?;
-        let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--upload-pack=git-upload-pack", "--"];
-        workspace.git().run(GitCall::new(fetch).arg(&workspace.root).arg(format!("+{name}:{name}")))?;
+        fetch(&workspace.git(), &workspace.root, format!("+{name}:{name}"))?;
     }
     bring_to(workspace, &tree)?;
     Ok((Some(tree), conflicts))
 }
 
 fn finish(repo: &Repo, mark: &WorkspaceJournal, git_dir: PathBuf) -> Result<PreparedWorkspace, WorkspaceError> {
-    let tree = GitCall::new(["rev-parse", "--verify", &format!("{}^{{tree}}", mark.base)]);
-    let base_tree = repo.git().run(tree)?.tree()?;
+    let base_tree = tree_of(&repo.git(), &mark.base)?;
     let common_dir = match mark.mode {
         WorkMode::Worktree => repo.common_dir.clone(),
         WorkMode::Clone => git_dir.clone(),
@@ -302,6 +292,12 @@ pub(super) struct WorkspaceJournal {
 }
 
 impl WorkspaceJournal {
+    /// Makes the note about a workspace that is going to be made.
+    pub(super) fn begun(path: PathBuf, branch: &str, mode: WorkMode, base: CommitId) -> Self {
+        let branch = branch.to_owned();
+        Self { path, branch, mode, base, ready: false, included: Vec::new(), ground: Ground::default() }
+    }
+
     /// Reads the note of a bubble. One that cannot be understood counts as none: then nothing is taken for ours.
     pub(super) fn read(repo: &Repo, id: &BubbleId) -> Option<Self> {
         serde_json::from_slice(&regular::read(&file(repo, id)).ok()?).ok()

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::ids::{CommitId, TreeId};
-use pairflow_core::log::Ground;
+use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 
 use super::error::WorkspaceError;
 use super::place::lock_worktrees;
 use super::prepare::{WorkspaceJournal, add_clone, add_worktree, admin_dir, copy_again, remove_dir, remove_worktree};
-use crate::git::{GitCall, GitError, Repo, Worktree, linked, resolve, show_in_index};
+use crate::git::{GitCall, GitError, Repo, Worktree, fetch, linked, resolve, show_in_index};
 use crate::regular;
 
 const CHECKOUT: Duration = Duration::from_secs(900);
@@ -99,7 +98,10 @@ fn move_in(made: &Worktree, path: &Path) -> Result<Worktree, WorkspaceError> {
 
 fn recreate_worktree(workspace: &Worktree, repo: &Repo, branch: &str) -> Result<Worktree, WorkspaceError> {
     if resolve(&repo.git(), &format!("refs/heads/{branch}"))?.is_none() {
-        let git_dir = add_worktree(repo, &journal(workspace, branch, WorkMode::Worktree))?;
+        let git_dir = add_worktree(
+            repo,
+            &WorkspaceJournal::begun(workspace.path.clone(), branch, WorkMode::Worktree, workspace.base.clone()),
+        )?;
         return Ok(Worktree { git_dir, ..workspace.clone() });
     }
     // --force: git still remembers the worktree that is gone.
@@ -111,16 +113,14 @@ fn recreate_worktree(workspace: &Worktree, repo: &Repo, branch: &str) -> Result<
 }
 
 fn recreate_clone(workspace: &Worktree, repo: &Repo, branch: &str) -> Result<Worktree, WorkspaceError> {
-    let git_dir = add_clone(repo, &journal(workspace, branch, WorkMode::Clone))?;
+    let git_dir = add_clone(
+        repo,
+        &WorkspaceJournal::begun(workspace.path.clone(), branch, WorkMode::Clone, workspace.base.clone()),
+    )?;
     let made = Worktree { common_dir: git_dir.clone(), git_dir, ..workspace.clone() };
-    fetch_snapshots(&made, &repo.root)?;
+    let all = made.private_ref("*");
+    fetch(&made.git(), &repo.root, format!("+{all}:{all}"))?;
     Ok(made)
-}
-
-fn fetch_snapshots(workspace: &Worktree, root: &Path) -> Result<(), GitError> {
-    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--upload-pack=git-upload-pack", "--"];
-    let all = workspace.private_ref("*");
-    workspace.git().run(GitCall::new(fetch).arg(root).arg(format!("+{all}:{all}"))).map(drop)
 }
 
 /// Writes the tree into the files and leaves the index at the branch, as if the work had been done by hand.
@@ -129,19 +129,6 @@ fn write_tree(workspace: &Worktree, branch: &str, tree: &TreeId) -> Result<(), W
     let files = GitCall::new(["read-tree", "--reset", "-u", &tree.0]).index(&workspace.index());
     git.run(files.whole().within(CHECKOUT))?;
     Ok(show_in_index(workspace, &git, &format!("refs/heads/{branch}"))?)
-}
-
-fn journal(workspace: &Worktree, branch: &str, mode: WorkMode) -> WorkspaceJournal {
-    let (path, base): (_, CommitId) = (workspace.path.clone(), workspace.base.clone());
-    WorkspaceJournal {
-        path,
-        branch: branch.to_owned(),
-        mode,
-        base,
-        ready: false,
-        included: Vec::new(),
-        ground: Ground::default(),
-    }
 }
 
 /// A place at which the repository was, with the place at which the files of the bubble were then.
