@@ -67,7 +67,7 @@ impl Bubble {
         };
         let git = self.workspace(state)?.git();
         let place = |what: &str| format!("review/{}-{}-{what}", state.rounds.round, turn.agent);
-        let since_last = match last_reviewed_tree(state, &turn.agent) {
+        let since_last = match state.rounds.reviewed_by.get(&turn.agent).map(|reviewed| &reviewed.tree) {
             Some(seen) if seen == tree => Some(Diff::Inline(String::new())),
             Some(seen) => Some(self.lay_out_diff(&patch(&git, seen, tree)?, &place("since"))?),
             None => None,
@@ -167,11 +167,6 @@ const LONGEST: usize = 8 * 1024 * 1024;
 const INLINE: usize = 128 * 1024;
 /// The mode of a symbolic link.
 const LINK: &str = "120000";
-
-/// The tree that an agent reviewed last.
-fn last_reviewed_tree<'a>(state: &'a BubbleState, agent: &AgentId) -> Option<&'a TreeId> {
-    state.rounds.reviewed_by.get(agent).map(|reviewed| &reviewed.tree)
-}
 
 /// The difference between two trees as text. A file that only an attribute calls binary is shown all the same: nothing
 /// that an agent writes into `.gitattributes` hides its work from the reviewer.

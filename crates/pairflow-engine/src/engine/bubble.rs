@@ -94,7 +94,7 @@ impl Engine {
             .ids(repo)?
             .into_iter()
             .map(|id| self.handle(repo, &id))
-            .filter(|bubble| bubble.log.exists() || bubble.log.is_gone())
+            .filter(Bubble::has_files)
             .map(Listed::of)
             .collect();
         listed.sort_by(|a, b| a.bubble.id.cmp(&b.bubble.id));
@@ -103,18 +103,15 @@ impl Engine {
 
     /// Returns the names of the directories that could be bubbles.
     pub fn ids(&self, repo: &Path) -> Result<Vec<BubbleId>, EngineError> {
-        let names = self.disk.list_dir(&ControlDir::of(repo).bubbles()).map_err(crate::store::StoreError::from)?;
+        let names = self.disk.list_dir(&ControlDir::of(repo).bubbles()).map_err(StoreError::from)?;
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     /// Returns what lies beside the bubbles of the repository at `repo` and is none.
     pub fn strays(&self, repo: &Path) -> Result<Vec<PathBuf>, EngineError> {
         let dir = ControlDir::of(repo).bubbles();
-        let names = self.disk.list_dir(&dir).map_err(crate::store::StoreError::from)?;
-        let is_bubble = |name: &str| {
-            let bubble = name.parse().ok().map(|id| self.handle(repo, &id));
-            bubble.is_some_and(|bubble| bubble.log.exists() || bubble.log.is_gone())
-        };
+        let names = self.disk.list_dir(&dir).map_err(StoreError::from)?;
+        let is_bubble = |name: &str| name.parse().is_ok_and(|id| self.handle(repo, &id).has_files());
         let mut strays: Vec<_> = names.iter().filter(|name| !is_bubble(name)).map(|name| dir.join(name)).collect();
         strays.sort();
         Ok(strays)
@@ -135,7 +132,8 @@ impl Engine {
         }
         let Ok(index) = std::fs::metadata(repo.common_dir.join("index")) else { return false };
         let now = format!("{} {} {} {}", index.ino(), index.len(), index.mtime(), index.mtime_nsec());
-        let memo = self.tracked_memo(repo);
+        let place = sha256(repo.root.as_os_str().as_encoded_bytes());
+        let memo = self.dirs.state.join(format!("tracked-{}", &place[..16]));
         let known = regular::read_text(&memo).unwrap_or_default();
         if let Some(answer) = known.strip_prefix(&now) {
             return answer == " yes";
@@ -148,14 +146,14 @@ impl Engine {
         let _ = regular::write(&memo, format!("{now} {}", if tracked { "yes" } else { "no" }));
         tracked
     }
-
-    fn tracked_memo(&self, repo: &Repo) -> PathBuf {
-        let place = sha256(repo.root.as_os_str().as_encoded_bytes());
-        self.dirs.state.join(format!("tracked-{}", &place[..16]))
-    }
 }
 
 impl Bubble {
+    /// Whether there is a log, or what is left of a bubble that has lost it.
+    fn has_files(&self) -> bool {
+        self.log.exists() || self.log.is_gone()
+    }
+
     /// Reads the present state.
     pub fn load(&self) -> Result<Loaded, EngineError> {
         Ok(self.log.load()?)

@@ -72,14 +72,8 @@ pub enum MergeOutcome {
     },
 }
 
-/// The result of merging two commits in memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MergedTree {
-    /// They fit together.
-    Tree(TreeId),
-    /// They conflict in these files.
-    Conflict(Vec<String>),
-}
+/// The result of merging two commits in memory: the tree, or the files in which they conflict.
+pub type MergedTree = Result<TreeId, Vec<String>>;
 
 impl MergePlan {
     /// Returns the commit that the base branch would point to; nothing if there is a conflict.
@@ -102,8 +96,8 @@ pub fn plan_merge(request: &MergeRequest<'_>) -> Result<MergePlan, GitError> {
         MergeKind::FastForward(request.commit.clone())
     } else {
         match merge_tree(&git, &tip, request.commit, None)? {
-            MergedTree::Tree(tree) => MergeKind::Join(commit_join(request, &git, &tip, &tree)?),
-            MergedTree::Conflict(files) => MergeKind::Conflict(files),
+            Ok(tree) => MergeKind::Join(commit_join(request, &git, &tip, &tree)?),
+            Err(files) => MergeKind::Conflict(files),
         }
     };
     Ok(MergePlan { tip, how })
@@ -142,7 +136,7 @@ pub fn merge_tree(
     base: Option<&CommitId>,
 ) -> Result<MergedTree, GitError> {
     let (tree, files) = merge_marked(git, ours, theirs, base)?;
-    Ok(if files.is_empty() { MergedTree::Tree(tree) } else { MergedTree::Conflict(files) })
+    Ok(if files.is_empty() { Ok(tree) } else { Err(files) })
 }
 
 /// Returns the files in which two commits conflict. Not even an object is written to the repository.

@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -169,7 +169,6 @@ pub struct Cancel(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    asked: AtomicBool,
     // Closing the only writer makes the reader readable for every poller, for ever: one wake-up for any number of jobs.
     writer: Mutex<Option<PipeWriter>>,
     reader: PipeReader,
@@ -179,18 +178,21 @@ impl Cancel {
     /// Makes a flag that is not raised.
     pub fn new() -> io::Result<Self> {
         let (reader, writer) = io::pipe()?;
-        Ok(Self(Arc::new(Inner { asked: AtomicBool::new(false), writer: Mutex::new(Some(writer)), reader })))
+        Ok(Self(Arc::new(Inner { writer: Mutex::new(Some(writer)), reader })))
     }
 
     /// Raises the flag and wakes every job that waits for it.
     pub fn cancel(&self) {
-        self.0.asked.store(true, Ordering::SeqCst);
-        self.0.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.writer().take();
     }
 
     /// Whether the flag is raised.
     pub fn is_cancelled(&self) -> bool {
-        self.0.asked.load(Ordering::SeqCst)
+        self.writer().is_none()
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Option<PipeWriter>> {
+        self.0.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn wake(&self) -> BorrowedFd<'_> {

@@ -157,7 +157,11 @@ impl<'a> GroupTermination<'a> {
             }
             _ if cfg!(target_os = "linux") && left.is_empty() => {
                 self.looks += 1;
-                self.looks >= LOOKS || !exec_in_progress(self.record)
+                // A process that becomes another program at this moment shows no environment.
+                let execs = |stat: ProcessStat| {
+                    !stat.dead && stat.start >= self.record.start && identity::has_no_environment(&stat)
+                };
+                self.looks >= LOOKS || !identity::all().any(execs)
             }
             (None, _) => {
                 self.signal(&left, Signal::TERM);
@@ -211,7 +215,8 @@ fn members(record: &ProcessRecord, known: &[ProcessStat]) -> Vec<ProcessStat> {
         grouped(stat) || known.iter().any(|one| one.is(stat)) || identity::has_variable(stat.pid, &mark)
     };
     // The process that ends a group, and its ancestors, are never ended.
-    let own: Vec<i32> = own_ancestry().map(|stat| stat.pid).collect();
+    let own: Vec<i32> =
+        identity::own().into_iter().flat_map(|own| identity::ancestry(own.pid)).map(|stat| stat.pid).collect();
     let others = identity::all().filter(|stat| !stat.dead && stat.start >= record.start && !own.contains(&stat.pid));
     let (mut found, mut rest): (Vec<ProcessStat>, Vec<ProcessStat>) = others.partition(belongs);
     let mut looked = 0;
@@ -222,16 +227,6 @@ fn members(record: &ProcessRecord, known: &[ProcessStat]) -> Vec<ProcessStat> {
         looked += 1;
     }
     found
-}
-
-/// Whether a process that might belong to `record` shows no environment, as one that becomes another program right now.
-fn exec_in_progress(record: &ProcessRecord) -> bool {
-    identity::all().any(|stat| !stat.dead && stat.start >= record.start && identity::has_no_environment(&stat))
-}
-
-/// This process, its parent, and so on.
-fn own_ancestry() -> impl Iterator<Item = ProcessStat> {
-    i32::try_from(std::process::id()).into_iter().flat_map(identity::ancestry)
 }
 
 fn leader(record: &ProcessRecord) -> Option<ProcessStat> {

@@ -89,9 +89,7 @@ impl<M: Machine> Log<M> {
         first: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(Locked<M>, Appended<M>), StoreError> {
         let disk = &*self.disk;
-        if let Some(why) = self.untrusted_location()? {
-            return Err(StoreError::Foreign { id: self.id.clone(), why });
-        }
+        self.insist_on_trusted_location()?;
         storage::make_dirs(disk, &self.files.dir)?;
         storage::make_dirs(disk, &self.files.artifacts())?;
         let guard = self.guard(LockMode::Exclusive, CREATE_PATIENCE)?;

@@ -12,7 +12,7 @@ use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::frame::LineHash;
 use pairflow_core::log::machine::Places;
-use pairflow_core::log::scan::{End, Head, Scan};
+use pairflow_core::log::scan::{End, Head, Scan, Scanned};
 use pairflow_core::log::{Envelope, Machine};
 
 use super::artifacts::Artifacts;
@@ -100,11 +100,16 @@ impl<M: Machine> Log<M> {
     ///
     /// If the log is damaged, the envelopes before the damage have been handed over already.
     pub fn visit(&self, each: &mut impl FnMut(Envelope<M::Body>)) -> Result<End, StoreError> {
+        Ok(self.scan(each)?.1.end)
+    }
+
+    /// Reads the whole log. Returns how long it is, and what was found at its end.
+    fn scan(&self, each: &mut impl FnMut(Envelope<M::Body>)) -> Result<(u64, Scanned), StoreError> {
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;
         let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
         let scanned = read::run(&*handle, stat.len, scan, each).map_err(|error| self.store_error(error))?;
-        Ok(scanned.end)
+        Ok((stat.len, scanned))
     }
 
     /// Checks every byte, with writers kept away; fails on any damage, a torn tail and a missing newline included.
@@ -118,19 +123,15 @@ impl<M: Machine> Log<M> {
             Err(StoreError::Storage(_)) => None,
             Err(other) => return Err(other),
         };
-        let (handle, cache) = self.open()?;
-        let stat = handle.stat()?;
-        let scan = Scan::new(&self.id, read::acknowledged_to(cache.as_ref(), &stat));
         let mut state = M::new(self.id.clone());
-        let mut each = |envelope| state.advance(&envelope);
-        let scanned = read::run(&*handle, stat.len, scan, &mut each).map_err(|error| self.store_error(error))?;
+        let (len, scanned) = self.scan(&mut |envelope| state.advance(&envelope))?;
         let path = self.files.transcript();
         match scanned.end {
             End::Clean => {}
-            End::Unterminated => return Err(StoreError::Unterminated { path, offset: stat.len }),
+            End::Unterminated => return Err(StoreError::Unterminated { path, offset: len }),
             End::Torn(torn) => return Err(StoreError::Torn { path, offset: torn.offset, len: torn.len }),
         }
-        Ok(Verified { envelopes: scanned.head.seq, bytes: stat.len, hash: scanned.head.hash, state })
+        Ok(Verified { envelopes: scanned.head.seq, bytes: len, hash: scanned.head.hash, state })
     }
 
     /// Replaces a file that is derived from the log, in one step. It is not durable: it can be derived again.

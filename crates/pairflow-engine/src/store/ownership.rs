@@ -62,6 +62,12 @@ impl<M: Machine> Log<M> {
         Ok(None)
     }
 
+    /// Fails if the places of the log make it foreign.
+    pub(super) fn insist_on_trusted_location(&self) -> Result<(), StoreError> {
+        let id = self.id.clone();
+        self.untrusted_location()?.map_or(Ok(()), |why| Err(StoreError::Foreign { id, why }))
+    }
+
     /// Judges an open log: what seals its next append if it is this user's, or why it is foreign.
     ///
     /// Without a registry nothing is sealed, and every log is one's own.
@@ -274,9 +280,7 @@ impl<M: Machine> Log<M> {
 
     /// Takes the lock on a log at its place, whose ever it is.
     fn lock_foreign(&self) -> Result<Locked<M>, StoreError> {
-        if let Some(why) = self.untrusted_location()? {
-            return Err(StoreError::Foreign { id: self.id.clone(), why });
-        }
+        self.insist_on_trusted_location()?;
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
         let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let loaded = self.read(&*handle, None)?;

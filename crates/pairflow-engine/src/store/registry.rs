@@ -16,6 +16,7 @@ use pairflow_core::log::Machine;
 use pairflow_core::log::frame::LineHash;
 use pairflow_core::log::scan::Head;
 use pairflow_core::log::seal::{SealKey, Sealer};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::StoreError;
@@ -140,8 +141,7 @@ impl Registry {
         for dir in self.disk.list_dir(&self.dir())? {
             let dir = self.dir().join(dir);
             // A record that cannot be read counts as none.
-            let aside = self.read(&dir.join(aside_name(id, first))).unwrap_or_default();
-            let aside = aside.and_then(|bytes| serde_json::from_slice::<KnownBubble>(&bytes).ok());
+            let aside = self.read_json::<KnownBubble>(&dir.join(aside_name(id, first))).unwrap_or_default();
             found.extend(aside.filter(|known| fits(&known.entry)));
             found.extend(self.known_at(&dir, id, fits).unwrap_or_default());
         }
@@ -160,8 +160,7 @@ impl Registry {
         if let Some(known) = note.filter(|known| fits(&known.entry)) {
             return Ok(Some(known));
         }
-        let bytes = self.read(&dir.join(format!("{id}.json")))?;
-        let entry: Option<Registered> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let entry: Option<Registered> = self.read_json(&dir.join(format!("{id}.json")))?;
         Ok(entry.filter(fits).map(|entry| KnownBubble { entry, head: None }))
     }
 
@@ -174,8 +173,7 @@ impl Registry {
         storage::make_dirs(&*self.disk, storage::parent(&path))?;
         let other = self.find(&bubble.repo, &bubble.id)?.filter(|known| known.entry.first != bubble.first);
         other.map_or(Ok(()), |other| self.set_aside(&other))?;
-        let json = serde_json::to_vec(bubble).expect("a record holds texts and numbers only");
-        storage::put(&*self.disk, &path, &json)?;
+        self.put_json(&path, bubble)?;
         // The note goes last: without it an older record would say less than is known.
         let note = self.record(&bubble.repo, &bubble.id, "head");
         if let Some(head) = head {
@@ -221,16 +219,14 @@ impl Registry {
     }
 
     fn set_aside(&self, known: &KnownBubble) -> Result<(), StorageError> {
-        let json = serde_json::to_vec(known).expect("a record holds texts and numbers only");
-        storage::put(&*self.disk, &self.aside(&known.entry), &json)
+        self.put_json(&self.aside(&known.entry), known)
     }
 
     /// Forgets a bubble that is deleted, and keeps what is known of its log for the case that it is restored. That makes no
     /// log this user's.
     pub fn retire(&self, repo: &Path, id: &BubbleId) -> Result<(), StorageError> {
         if let Some(known) = self.find(repo, id)? {
-            let json = serde_json::to_vec(&known).expect("a record holds texts and numbers only");
-            storage::put(&*self.disk, &self.retired(repo, id, known.entry.first), &json)?;
+            self.put_json(&self.retired(repo, id, known.entry.first), &known)?;
         }
         self.forget(repo, id)
     }
@@ -243,7 +239,7 @@ impl Registry {
     /// Records a deleted bubble again, as it was known then. Says whether there was such a record.
     pub fn reinstate(&self, repo: &Path, id: &BubbleId, first: LineHash) -> Result<bool, StorageError> {
         let path = self.retired(repo, id, first);
-        let known = self.read(&path)?.and_then(|bytes| serde_json::from_slice::<KnownBubble>(&bytes).ok());
+        let known: Option<KnownBubble> = self.read_json(&path)?;
         let fits =
             |known: &KnownBubble| known.entry.repo == repo && known.entry.id == *id && known.entry.first == first;
         let Some(KnownBubble { entry, head }) = known.filter(fits) else { return Ok(false) };
@@ -303,7 +299,18 @@ impl Registry {
 
     /// Reads a record; nothing if that is not possible.
     fn parsed(&self, path: &Path) -> Option<Registered> {
-        serde_json::from_slice(&self.read(path).ok()??).ok()
+        self.read_json(path).ok()?
+    }
+
+    /// Reads a file of this user; one that is missing or cannot be understood is none.
+    fn read_json<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, StorageError> {
+        Ok(self.read(path)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Writes a file; when this returns, it survives a power loss.
+    fn put_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StorageError> {
+        let json = serde_json::to_vec(value).expect("a record holds texts and numbers only");
+        storage::put(&*self.disk, path, &json)
     }
 
     /// Writes the damaged record at `path` again, from the note beside it. Returns the bubble; nothing without a note.

@@ -43,9 +43,7 @@ impl<M: Machine> Log<M> {
     ///
     /// Meant for a person who was told of the damage: acknowledged messages may be given up.
     pub fn repair(&self) -> Result<Salvage<M>, StoreError> {
-        if let Some(why) = self.untrusted_location()? {
-            return Err(StoreError::Foreign { id: self.id.clone(), why });
-        }
+        self.insist_on_trusted_location()?;
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
         let (handle, cache) = self.open()?;
         let stat = handle.stat()?;

@@ -6,7 +6,7 @@ use pairflow_core::ids::{BubbleId, CommitId};
 
 use super::create::{Confirmed, NewBubble};
 use crate::engine::{Bubble, EngineError};
-use crate::git::{ManualMerge, MergedTree, Repo, join_by_hand, merge_tree};
+use crate::git::{ManualMerge, Repo, join_by_hand, merge_tree};
 use crate::verbs::InConflict;
 
 impl Bubble {
@@ -83,8 +83,8 @@ impl Bubble {
         let repo = Repo::discover(self.control.repo())?;
         let tip = repo.resolve_branch(&state.rules.base_branch)?;
         match merge_tree(&repo.git(), &done.commit, &tip, None)? {
-            MergedTree::Tree(_) => Ok(Vec::new()),
-            MergedTree::Conflict(files) => Ok(files),
+            Ok(_) => Ok(Vec::new()),
+            Err(files) => Ok(files),
         }
     }
 

@@ -8,8 +8,8 @@ use pairflow_core::ids::{CommitId, TreeId};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
-    MergeKind, MergeOutcome, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, is_ancestor,
-    merge as advance, merge_tree, own_commit, plan_merge, tree_of,
+    MergeKind, MergeOutcome, MergeRequest, Repo, checked_out_at, clean_checkout, is_ancestor, merge as advance,
+    merge_tree, own_commit, plan_merge, tree_of,
 };
 use crate::perform::{Care, Joined, check_joined};
 
@@ -57,8 +57,8 @@ pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) 
         return Ok(Rehearsal::Ready(None));
     }
     match merge_tree(&git, &tip, work, None)? {
-        MergedTree::Conflict(files) => Err(conflict(bubble, &files)),
-        MergedTree::Tree(tree) => {
+        Err(files) => Err(conflict(bubble, &files)),
+        Ok(tree) => {
             let joined = own_commit(&git, &tree, &tip, format!("pairflow: rehearsal of {}\n", bubble.id))?;
             // Nobody has the bubble in care, so what runs is not recorded with it.
             checked(bubble, &state, Joined { commit: &joined, tree: &tree, attended: false }, say)?;

@@ -13,7 +13,7 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 
 use super::error::WorkspaceError;
 use super::place::{lock_worktrees, worktrees_dir};
-use super::prepare::{admin_dir, copy_included, remove_worktree};
+use super::prepare::{admin_dir, copy_included, remove_worktree, worktree_git_dir};
 use crate::git::{GitCall, GitError, Repo, Worktree, bring_to, changes, force_to, forget_index, observe};
 use crate::regular;
 use crate::store::LogFiles;
@@ -100,9 +100,9 @@ impl Checkout {
     /// Checks `commit` out in a place of its own.
     pub fn fresh(repo: &Repo, like: &Worktree, commit: &CommitId) -> Result<Self, WorkspaceError> {
         let scratch = Scratch::new(repo, commit)?;
-        let place = scratch.workspace(&like.id)?;
-        let mut workspace = checkout_workspace(repo, like, place.path, place.git_dir);
-        workspace.included.extend(place.included);
+        let git_dir = worktree_git_dir(repo, &scratch.path)?;
+        let mut workspace = checkout_workspace(repo, like, scratch.path.clone(), git_dir);
+        workspace.included.extend_from_slice(&scratch.included);
         let (tree, rewritten) = force_to(&workspace, commit)?;
         Ok(Self { workspace, commit: commit.clone(), tree, rewritten, fresh: Some(scratch) })
     }
@@ -226,8 +226,7 @@ fn make(repo: &Repo, path: &Path, commit: &CommitId) -> Result<PathBuf, Workspac
         // What stays behind is removed by the next attempt.
         let _ = remove_worktree(repo, path);
     })?;
-    let gone = || GitError::WorktreeGone(path.to_owned());
-    Ok(admin_dir(repo, path).ok_or_else(gone)?)
+    worktree_git_dir(repo, path)
 }
 
 /// Whether an entry of `ls-tree` is a submodule, or a file that says what has to be installed.
@@ -247,7 +246,6 @@ const SCRATCH_PREFIX: &str = ".scratch-";
 pub struct Scratch {
     repo: Repo,
     path: PathBuf,
-    commit: CommitId,
     included: Vec<String>,
 }
 
@@ -266,7 +264,7 @@ impl Scratch {
         }
         // Dropping a scratch takes the lock, so it may exist only once the lock is free.
         drop(lock);
-        let mut scratch = Self { repo: repo.clone(), path, commit: commit.clone(), included: Vec::new() };
+        let mut scratch = Self { repo: repo.clone(), path, included: Vec::new() };
         scratch.included = copy_included(repo, &scratch.path)?;
         Ok(scratch)
     }
@@ -274,22 +272,6 @@ impl Scratch {
     /// Returns the root of its files.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Returns it as the git questions need it, for the bubble `id`.
-    pub fn workspace(&self, id: &BubbleId) -> Result<Worktree, WorkspaceError> {
-        let gone = || GitError::WorktreeGone(self.path.clone());
-        Ok(Worktree {
-            id: id.clone(),
-            root: self.repo.root.clone(),
-            path: self.path.clone(),
-            git_dir: admin_dir(&self.repo, &self.path).ok_or_else(gone)?,
-            common_dir: self.repo.common_dir.clone(),
-            base: self.commit.clone(),
-            included: self.included.clone(),
-            excludes: None,
-            attributes: None,
-        })
     }
 }
 

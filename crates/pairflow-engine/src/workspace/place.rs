@@ -130,13 +130,10 @@ fn free_block(leases: &[PortLease], count: u16) -> Option<u16> {
         u32::from(first) + u32::from(count) <= u32::from(lease.first)
             || u32::from(lease.first) + u32::from(lease.count) <= u32::from(first)
     };
+    let can_bind = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
     let fits = |first: &u16| u32::from(*first) + u32::from(count) <= u32::from(*RANGE.end()) + 1;
     let unused = |first: &u16| leases.iter().all(|lease| apart(*first, lease));
     RANGE.step_by(step).filter(fits).filter(unused).find(|first| (*first..first + count).all(can_bind))
-}
-
-fn can_bind(port: u16) -> bool {
-    TcpListener::bind(("127.0.0.1", port)).is_ok()
 }
 
 /// Reads the leases. A damaged file is taken as empty: ports in use are found out by binding them.

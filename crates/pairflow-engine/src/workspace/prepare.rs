@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::error::WorkspaceError;
 use super::place::{default_path, lock_worktrees};
 use crate::git::{
-    Git, GitCall, GitHead, Repo, Worktree, attributes_hash, bring_to, exclude_own_files, exclude_patterns, fetch, head,
-    linked, merge_marked, own_commit, resolve, tree_of,
+    Git, GitCall, GitError, GitHead, Repo, Worktree, attributes_hash, bring_to, exclude_own_files, exclude_patterns,
+    fetch, head, linked, merge_marked, own_commit, resolve, tree_of,
 };
 use crate::regular;
 
@@ -90,21 +90,24 @@ pub fn prepare(request: &WorkspaceRequest<'_>) -> Result<PreparedWorkspace, Work
     repo.exclude()?;
     let _lock = lock_worktrees(repo)?;
     let path = request.path();
-    if let Some(mark) = WorkspaceJournal::read(repo, request.id).filter(|mark| matches_request(mark, request, &path)) {
-        if mark.ready
-            && let Some(git_dir) = intact_git_dir(&mark, repo)
+    let wanted = |journal: &WorkspaceJournal| {
+        journal.path == path && journal.branch == request.bubble_branch && journal.mode == request.mode
+    };
+    if let Some(journal) = WorkspaceJournal::read(repo, request.id).filter(wanted) {
+        if journal.ready
+            && let Some(git_dir) = intact_git_dir(&journal, repo)
         {
-            return finish(repo, &mark, git_dir);
+            return finish(repo, &journal, git_dir);
         }
-        clear_leftovers(repo, &mark)?;
+        clear_leftovers(repo, &journal)?;
     }
     let base = repo.resolve_branch(request.base_branch)?;
     refuse_foreign(request, &path)?;
-    let mark = WorkspaceJournal::begun(path, request.bubble_branch, request.mode, base);
-    mark.write(repo, request.id)?;
-    make(request, &mark).inspect_err(|_| {
+    let journal = WorkspaceJournal::begun(path, request.bubble_branch, request.mode, base);
+    journal.write(repo, request.id)?;
+    make(request, &journal).inspect_err(|_| {
         // A note that stays, because clearing failed as well, lets the next call clear.
-        if clear_leftovers(repo, &mark).is_ok() {
+        if clear_leftovers(repo, &journal).is_ok() {
             let _ = WorkspaceJournal::erase(repo, request.id);
         }
     })
@@ -113,36 +116,32 @@ pub fn prepare(request: &WorkspaceRequest<'_>) -> Result<PreparedWorkspace, Work
 /// Takes away a workspace in which no work was done yet, so that the next start begins anew.
 pub fn discard(repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
-    let ours = |mark: &WorkspaceJournal| mark.path == default_path(repo, id);
-    let Some(mark) = WorkspaceJournal::read(repo, id).filter(ours) else { return Ok(()) };
-    clear_leftovers(repo, &WorkspaceJournal { ready: false, ..mark })?;
+    let ours = |journal: &WorkspaceJournal| journal.path == default_path(repo, id);
+    let Some(journal) = WorkspaceJournal::read(repo, id).filter(ours) else { return Ok(()) };
+    clear_leftovers(repo, &WorkspaceJournal { ready: false, ..journal })?;
     WorkspaceJournal::erase(repo, id)
 }
 
-fn matches_request(mark: &WorkspaceJournal, request: &WorkspaceRequest<'_>, path: &Path) -> bool {
-    mark.path == path && mark.branch == request.bubble_branch && mark.mode == request.mode
-}
-
-fn make(request: &WorkspaceRequest<'_>, mark: &WorkspaceJournal) -> Result<PreparedWorkspace, WorkspaceError> {
+fn make(request: &WorkspaceRequest<'_>, journal: &WorkspaceJournal) -> Result<PreparedWorkspace, WorkspaceError> {
     let (repo, id) = (request.repo, request.id);
-    let git_dir = match mark.mode {
-        WorkMode::Worktree => add_worktree(repo, mark)?,
-        WorkMode::Clone => add_clone(repo, mark)?,
+    let git_dir = match journal.mode {
+        WorkMode::Worktree => add_worktree(repo, journal)?,
+        WorkMode::Clone => add_clone(repo, journal)?,
     };
-    let included = copy_included(repo, &mark.path)?;
-    let common_dir = if mark.mode == WorkMode::Clone { &git_dir } else { &repo.common_dir };
+    let included = copy_included(repo, &journal.path)?;
+    let common_dir = if journal.mode == WorkMode::Clone { &git_dir } else { &repo.common_dir };
     let ground = Ground {
         excludes: Some(exclude_patterns(common_dir)),
         attributes: Some(attributes_hash(common_dir)),
         ..Ground::default()
     };
-    let mut mark = WorkspaceJournal { ready: true, included, ground, ..mark.clone() };
+    let mut journal = WorkspaceJournal { ready: true, included, ground, ..journal.clone() };
     if let Some(earlier) = request.continues {
-        let made = finish(repo, &mark, git_dir.clone())?.workspace(repo, id);
-        (mark.ground.tree, mark.ground.conflicts) = merge_earlier_work(&made, earlier)?;
+        let made = finish(repo, &journal, git_dir.clone())?.workspace(repo, id);
+        (journal.ground.tree, journal.ground.conflicts) = merge_earlier_work(&made, earlier)?;
     }
-    mark.write(repo, id)?;
-    finish(repo, &mark, git_dir)
+    journal.write(repo, id)?;
+    finish(repo, &journal, git_dir)
 }
 
 /// Puts earlier work, merged with the base, into the files. Where both changed the same lines there are markers.
@@ -162,39 +161,39 @@ fn merge_earlier_work(
     Ok((Some(tree), conflicts))
 }
 
-fn finish(repo: &Repo, mark: &WorkspaceJournal, git_dir: PathBuf) -> Result<PreparedWorkspace, WorkspaceError> {
-    let base_tree = tree_of(&repo.git(), &mark.base)?;
-    let common_dir = match mark.mode {
+fn finish(repo: &Repo, journal: &WorkspaceJournal, git_dir: PathBuf) -> Result<PreparedWorkspace, WorkspaceError> {
+    let base_tree = tree_of(&repo.git(), &journal.base)?;
+    let common_dir = match journal.mode {
         WorkMode::Worktree => repo.common_dir.clone(),
         WorkMode::Clone => git_dir.clone(),
     };
-    let mark = mark.clone();
-    let (path, base, included, ground) = (mark.path, mark.base, mark.included, mark.ground);
+    let journal = journal.clone();
+    let (path, base, included, ground) = (journal.path, journal.base, journal.included, journal.ground);
     Ok(PreparedWorkspace { path, git_dir, common_dir, base, base_tree, included, ground })
 }
 
 /// Adds the worktree on a new branch, and returns its git directory.
-pub(super) fn add_worktree(repo: &Repo, mark: &WorkspaceJournal) -> Result<PathBuf, WorkspaceError> {
-    make_parent(&mark.path)?;
+pub(super) fn add_worktree(repo: &Repo, journal: &WorkspaceJournal) -> Result<PathBuf, WorkspaceError> {
+    make_parent(&journal.path)?;
     // Without --no-track parallel calls fight for the lock of the configuration. -f -f allows a path of which git
     // still remembers a worktree that was removed by hand; the path itself is known to be free.
-    let call = GitCall::new(["worktree", "add", "--quiet", "-f", "-f", "--no-track", "-b", &mark.branch]);
-    repo.git().run(call.arg(&mark.path).arg(&mark.base.0).whole().within(CHECKOUT))?;
-    admin_dir(repo, &mark.path).ok_or_else(|| not_ours(&mark.path))
+    let call = GitCall::new(["worktree", "add", "--quiet", "-f", "-f", "--no-track", "-b", &journal.branch]);
+    repo.git().run(call.arg(&journal.path).arg(&journal.base.0).whole().within(CHECKOUT))?;
+    admin_dir(repo, &journal.path).ok_or_else(|| not_ours(&journal.path))
 }
 
 /// Makes a clone on a new branch that cannot push, and returns its git directory.
-pub(super) fn add_clone(repo: &Repo, mark: &WorkspaceJournal) -> Result<PathBuf, WorkspaceError> {
-    make_parent(&mark.path)?;
+pub(super) fn add_clone(repo: &Repo, journal: &WorkspaceJournal) -> Result<PathBuf, WorkspaceError> {
+    make_parent(&journal.path)?;
     let clone = ["clone", "--quiet", "--no-local", "--no-hardlinks", "--no-checkout", "--template=", "--origin=origin"];
-    let call = GitCall::new(clone).arg("--upload-pack=git-upload-pack").arg("--").arg(&repo.root).arg(&mark.path);
+    let call = GitCall::new(clone).arg("--upload-pack=git-upload-pack").arg("--").arg(&repo.root).arg(&journal.path);
     Git::outside_repository().run(call.within(CHECKOUT))?;
     let git_dir =
-        mark.path.join(".git").canonicalize().map_err(|source| WorkspaceError::io("open", &mark.path, source))?;
-    let git = Git::at(&git_dir, &git_dir, &mark.path);
+        journal.path.join(".git").canonicalize().map_err(|source| WorkspaceError::io("open", &journal.path, source))?;
+    let git = Git::at(&git_dir, &git_dir, &journal.path);
     git.run(GitCall::new(["config", "remote.origin.pushurl", NO_PUSH]))?;
     exclude_own_files(&git_dir)?;
-    let checkout = GitCall::new(["checkout", "--quiet", "--no-track", "-B", &mark.branch, &mark.base.0]);
+    let checkout = GitCall::new(["checkout", "--quiet", "--no-track", "-B", &journal.branch, &journal.base.0]);
     git.run(checkout.whole().within(CHECKOUT))?;
     Ok(git_dir)
 }
@@ -224,12 +223,12 @@ fn refuse_foreign(request: &WorkspaceRequest<'_>, path: &Path) -> Result<(), Wor
 }
 
 /// Returns the git directory of a finished workspace, if it is still whole.
-fn intact_git_dir(mark: &WorkspaceJournal, repo: &Repo) -> Option<PathBuf> {
-    let git_dir = match mark.mode {
-        WorkMode::Worktree => admin_dir(repo, &mark.path)?,
-        WorkMode::Clone => mark.path.join(".git").canonicalize().ok()?,
+fn intact_git_dir(journal: &WorkspaceJournal, repo: &Repo) -> Option<PathBuf> {
+    let git_dir = match journal.mode {
+        WorkMode::Worktree => admin_dir(repo, &journal.path)?,
+        WorkMode::Clone => journal.path.join(".git").canonicalize().ok()?,
     };
-    (head(&git_dir) == GitHead::Branch(mark.branch.clone())).then_some(git_dir)
+    (head(&git_dir) == GitHead::Branch(journal.branch.clone())).then_some(git_dir)
 }
 
 /// Returns the git directory of the worktree at `path`, if it is one of this repository.
@@ -237,20 +236,25 @@ pub(super) fn admin_dir(repo: &Repo, path: &Path) -> Option<PathBuf> {
     linked(&path.join(".git")).filter(|git_dir| git_dir.starts_with(repo.common_dir.join("worktrees")))
 }
 
+/// Returns the git directory of the worktree at `path`, which has just been made.
+pub(super) fn worktree_git_dir(repo: &Repo, path: &Path) -> Result<PathBuf, WorkspaceError> {
+    admin_dir(repo, path).ok_or_else(|| GitError::WorktreeGone(path.to_owned()).into())
+}
+
 /// Removes what an interrupted or failed call made. A branch that has moved on, and files that were ready for work,
 /// are somebody's work and stay.
-fn clear_leftovers(repo: &Repo, mark: &WorkspaceJournal) -> Result<(), WorkspaceError> {
-    if mark.ready && std::fs::symlink_metadata(&mark.path).is_ok() {
-        return Err(not_ours(&mark.path));
+fn clear_leftovers(repo: &Repo, journal: &WorkspaceJournal) -> Result<(), WorkspaceError> {
+    if journal.ready && std::fs::symlink_metadata(&journal.path).is_ok() {
+        return Err(not_ours(&journal.path));
     }
     let git = repo.git();
-    let branch = format!("refs/heads/{}", mark.branch);
-    if mark.mode == WorkMode::Clone {
-        return remove_dir(&mark.path);
+    let branch = format!("refs/heads/{}", journal.branch);
+    if journal.mode == WorkMode::Clone {
+        return remove_dir(&journal.path);
     }
-    remove_worktree(repo, &mark.path)?;
-    if resolve(&git, &branch)?.as_ref() == Some(&mark.base) {
-        git.run(GitCall::new(["update-ref", "-d", &branch, &mark.base.0]))?;
+    remove_worktree(repo, &journal.path)?;
+    if resolve(&git, &branch)?.as_ref() == Some(&journal.base) {
+        git.run(GitCall::new(["update-ref", "-d", &branch, &journal.base.0]))?;
     }
     Ok(())
 }

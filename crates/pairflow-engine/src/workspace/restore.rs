@@ -8,7 +8,9 @@ use pairflow_core::rules::WorkMode;
 
 use super::error::WorkspaceError;
 use super::place::lock_worktrees;
-use super::prepare::{WorkspaceJournal, add_clone, add_worktree, admin_dir, copy_again, remove_dir, remove_worktree};
+use super::prepare::{
+    WorkspaceJournal, add_clone, add_worktree, copy_again, remove_dir, remove_worktree, worktree_git_dir,
+};
 use crate::git::{GitCall, GitError, Repo, Worktree, fetch, linked, resolve, show_in_index};
 use crate::regular;
 
@@ -65,8 +67,7 @@ pub fn relink(workspace: &Worktree, branch: &str) -> Result<(), WorkspaceError> 
     remove_worktree(&repo, &stand_in.path)?;
     let call = GitCall::new(["worktree", "add", "--quiet", "--force", "--no-checkout"]).arg(&stand_in.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
-    let gone = || GitError::WorktreeGone(stand_in.path.clone());
-    let made = admin_dir(&repo, &stand_in.path).ok_or_else(gone)?;
+    let made = worktree_git_dir(&repo, &stand_in.path)?;
     connect(&workspace.path, &made, &workspace.git_dir)?;
     // The stand-in has done its duty: its record is the worktree's now.
     remove_worktree(&repo, &stand_in.path)?;
@@ -107,8 +108,7 @@ fn recreate_worktree(workspace: &Worktree, repo: &Repo, branch: &str) -> Result<
     // --force: git still remembers the worktree that is gone.
     let call = GitCall::new(["worktree", "add", "--quiet", "--force"]).arg(&workspace.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
-    let gone = || GitError::WorktreeGone(workspace.path.clone());
-    let git_dir = admin_dir(repo, &workspace.path).ok_or_else(gone)?;
+    let git_dir = worktree_git_dir(&repo, &workspace.path)?;
     Ok(Worktree { git_dir, ..workspace.clone() })
 }
 
