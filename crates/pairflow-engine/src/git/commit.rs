@@ -194,12 +194,12 @@ impl CommitAttempt<'_> {
         let hooks = RunnableHooks::of(workspace, self.identity.hooks.as_ref())?;
         let dir = workspace.runtime_dir();
         let files = tempfile::Builder::new().prefix("commit-").tempdir_in(&dir);
-        let files = files.map_err(|source| GitError::io("make a directory in", &dir, source))?;
+        let files = files.map_err(GitError::io("make a directory in", &dir))?;
         let (index, text) = (files.path().join("index"), files.path().join("COMMIT_EDITMSG"));
         let git = workspace.git_inside();
         git.run(GitCall::new(["read-tree", &tree.0]).index(&index))?;
         git.run(GitCall::new(["update-index", "-q", "--refresh"]).index(&index).accept(&[0, 1]))?;
-        crate::regular::write(&text, message).map_err(|source| GitError::io("write", &text, source))?;
+        crate::regular::write(&text, message).map_err(GitError::io("write", &text))?;
         let run = |hook: &'static str, args: &[&PathBuf]| {
             let call = GitCall::new(["hook", "run", "--ignore-missing", hook])
                 .index(&index)
@@ -216,7 +216,7 @@ impl CommitAttempt<'_> {
             return Err(GitError::HookChangedTree);
         }
         run("commit-msg", &[&text])?;
-        let message = crate::regular::read_text(&text).map_err(|source| GitError::io("read", &text, source))?;
+        let message = crate::regular::read_text(&text).map_err(GitError::io("read", &text))?;
         normalize_message(&message)
     }
 }

@@ -251,9 +251,9 @@ pub enum GitError {
 }
 
 impl GitError {
-    /// Makes an error out of what the system said about `path`.
-    pub(crate) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
-        Self::Io { what, path: path.to_owned(), source }
+    /// Makes an error out of what the system said when `what` was tried with `path`.
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |source| Self::Io { what, path: path.to_owned(), source }
     }
 }
 

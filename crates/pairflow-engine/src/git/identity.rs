@@ -169,7 +169,7 @@ impl RunnableHooks {
             std::fs::create_dir_all(&runtime)?;
             tempfile::Builder::new().prefix("hooks-").tempdir_in(&runtime)
         };
-        let made = Self(make().map_err(|source| GitError::io("make a directory in", &runtime, source))?);
+        let made = Self(make().map_err(GitError::io("make a directory in", &runtime))?);
         match recorded {
             Hooks::Base { path } => made.check_out_base(workspace, path)?,
             Hooks::Directory { path, .. } => made.copy_unchanged(workspace, path, recorded)?,
@@ -312,7 +312,7 @@ impl<'a> HookScan<'a> {
     /// Makes the copy of `name`, if copies are made.
     fn put(&self, name: &str, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), GitError> {
         let Some(path) = self.copy.map(|copy| copy.join(name)) else { return Ok(()) };
-        make(&path).map_err(|source| GitError::io("create", &path, source))
+        make(&path).map_err(GitError::io("create", &path))
     }
 }
 

@@ -166,12 +166,12 @@ pub(super) struct IsolatedGitDir {
 impl IsolatedGitDir {
     /// Makes a directory in `place` for objects that have names like `object`.
     pub(super) fn make(place: &Path, common_dir: &Path, object: &str) -> Result<Self, GitError> {
-        let failed = |source| GitError::io("make a directory in", place, source);
+        let failed = GitError::io("make a directory in", place);
         let dir = tempfile::Builder::new().prefix("pairflow-git-").tempdir_in(place).map_err(failed)?;
         let apart = Self { dir, objects: common_dir.join("objects"), personal: false };
         for name in ["objects", "refs", "info"] {
             let path = apart.path().join(name);
-            std::fs::create_dir(&path).map_err(|source| GitError::io("create", &path, source))?;
+            std::fs::create_dir(&path).map_err(GitError::io("create", &path))?;
         }
         apart.write("HEAD", "ref: refs/heads/none\n")?;
         // A file system that gives every file the same permissions says nothing about them.
@@ -200,7 +200,7 @@ impl IsolatedGitDir {
 
     fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Result<(), GitError> {
         let path = self.path().join(name);
-        crate::regular::write(&path, content).map_err(|source| GitError::io("write", &path, source))
+        crate::regular::write(&path, content).map_err(GitError::io("write", &path))
     }
 }
 

@@ -142,7 +142,7 @@ pub fn merge_tree(
 /// Returns the files in which two commits conflict. Not even an object is written to the repository.
 pub fn conflicts(repo: &Repo, ours: &CommitId, theirs: &CommitId) -> Result<Vec<String>, GitError> {
     let place = std::env::temp_dir();
-    let aside = tempfile::tempdir_in(&place).map_err(|source| GitError::io("make a directory in", &place, source))?;
+    let aside = tempfile::tempdir_in(&place).map_err(GitError::io("make a directory in", &place))?;
     let call = GitCall::new(MERGE_TREE).env("GIT_OBJECT_DIRECTORY", aside.path());
     let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repo.common_dir.join("objects"));
     Ok(merged(&repo.git(), call.arg(&ours.0).arg(&theirs.0).within(LOOK))?.1)
@@ -216,7 +216,7 @@ fn merge_here(
 
 /// Returns the root and the git directory of the checkout that `path` lies in.
 fn checkout_of(repo: &Repo, path: &Path) -> Result<(PathBuf, PathBuf), GitError> {
-    let path = path.canonicalize().map_err(|source| GitError::io("open", path, source))?;
+    let path = path.canonicalize().map_err(GitError::io("open", path))?;
     let worktrees = repo.common_dir.join("worktrees");
     let own = |dir: &Path| linked(&dir.join(".git")).filter(|git_dir| git_dir.starts_with(&worktrees));
     for dir in path.ancestors() {

@@ -58,7 +58,7 @@ impl Repo {
 
     /// Finds the repository that `path` lies in by looking at files only; it may still be empty.
     pub fn locate(path: &Path) -> Result<Self, GitError> {
-        let start = path.canonicalize().map_err(|source| GitError::io("open", path, source))?;
+        let start = path.canonicalize().map_err(GitError::io("open", path))?;
         for dir in start.ancestors() {
             if is_git_dir(dir) {
                 let inside = dir.file_name().is_some_and(|name| name == ".git");
@@ -123,12 +123,12 @@ impl Repo {
             return Ok(());
         }
         let own = self.root.join(".pairflow");
-        std::fs::create_dir_all(&own).map_err(|source| GitError::io("create", &own, source))?;
+        std::fs::create_dir_all(&own).map_err(GitError::io("create", &own))?;
         let file = own.join(".gitignore");
         if file.symlink_metadata().is_ok() {
             return Ok(());
         }
-        regular::replace(&file, b"*\n").map_err(|source| GitError::io("write", &file, source))
+        regular::replace(&file, b"*\n").map_err(GitError::io("write", &file))
     }
 }
 
@@ -147,12 +147,12 @@ pub fn insist_on_plain_path(path: &Path) -> Result<(), GitError> {
 /// A link is somebody else's file: it is left alone, and the answer is false.
 pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     let info = common_dir.join("info");
-    std::fs::create_dir_all(&info).map_err(|source| GitError::io("create", &info, source))?;
+    std::fs::create_dir_all(&info).map_err(GitError::io("create", &info))?;
     let file = info.join("exclude");
     if [&info, &file].iter().any(|path| path.is_symlink()) {
         return Ok(false);
     }
-    let read = regular::optional(regular::read(&file)).map_err(|source| GitError::io("read", &file, source))?;
+    let read = regular::optional(regular::read(&file)).map_err(GitError::io("read", &file))?;
     let mut lines = read.unwrap_or_default();
     if lines.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_end() == EXCLUDED.as_bytes()) {
         return Ok(true);
@@ -162,7 +162,7 @@ pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     }
     lines.extend_from_slice(EXCLUDED.as_bytes());
     lines.push(b'\n');
-    regular::replace(&file, &lines).map_err(|source| GitError::io("write", &file, source))?;
+    regular::replace(&file, &lines).map_err(GitError::io("write", &file))?;
     Ok(true)
 }
 
@@ -276,7 +276,7 @@ const IDENTITY: (&str, &str) = ("Demo", "demo@example.org");
 pub fn seed(root: &Path, files: &[(&str, &str)], message: &str) -> Result<Repo, GitError> {
     for (name, text) in files {
         let path = root.join(name);
-        crate::regular::write(&path, text).map_err(|source| GitError::io("write", &path, source))?;
+        crate::regular::write(&path, text).map_err(GitError::io("write", &path))?;
     }
     Git::outside_repository()
         .run(GitCall::new(["init", "--quiet", "--template=", "--initial-branch=main", "--"]).arg(root))?;

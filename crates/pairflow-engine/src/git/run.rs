@@ -43,7 +43,7 @@ struct Pinned {
 }
 
 /// One call of git, to be given to [`Git::run`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct GitCall {
     args: Vec<OsString>,
     input: Vec<u8>,
@@ -51,10 +51,11 @@ pub struct GitCall {
     settings: Vec<GitSetting>,
     unpinned: bool,
     bounded: bool,
+    /// The exit codes that are answers, besides 0.
     accepted: &'static [i32],
-    limit: usize,
-    cut: bool,
-    timeout: Duration,
+    /// Where the output is cut; without it a long output is an error.
+    cut_at: Option<usize>,
+    timeout: Option<Duration>,
 }
 
 /// What a call that ended as expected said.
@@ -101,14 +102,14 @@ impl Git {
     pub fn run(&self, call: GitCall) -> Result<GitOutput, GitError> {
         let args = shown(&call.args);
         let command = self.command(&call)?;
-        let (limit, cut, timeout, accepted) = (call.limit, call.cut, call.timeout, call.accepted);
+        let (limit, timeout) = (call.cut_at.unwrap_or(STDOUT_LIMIT), call.timeout.unwrap_or(TIMEOUT));
         let done = GitProcess::start(command, call.input, limit)?.attend(&args, timeout, || self.special_file())?;
-        if done.cut && !cut {
+        if done.cut && call.cut_at.is_none() {
             return Err(GitError::TooMuchOutput { args, limit });
         }
         let code = done.code.or(done.cut.then_some(0));
         match code {
-            Some(code) if done.cut || accepted.contains(&code) => {
+            Some(code) if done.cut || code == 0 || call.accepted.contains(&code) => {
                 Ok(GitOutput { code, stdout: done.stdout, cut: done.cut, stderr: trimmed(&done.stderr), args })
             }
             // An option that git does not know; the call of the version itself has none.
@@ -193,18 +194,8 @@ impl Git {
 impl GitCall {
     /// Starts a call with its arguments.
     pub fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
-        Self {
-            args: args.into_iter().map(|arg| arg.as_ref().to_owned()).collect(),
-            input: Vec::new(),
-            env: Vec::new(),
-            settings: Vec::new(),
-            unpinned: false,
-            bounded: false,
-            accepted: &[0],
-            limit: STDOUT_LIMIT,
-            cut: false,
-            timeout: TIMEOUT,
-        }
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        Self { args, ..Self::default() }
     }
 
     /// Adds one argument.
@@ -260,14 +251,13 @@ impl GitCall {
 
     /// Keeps only the first `limit` bytes of the output.
     pub fn cut_at(mut self, limit: usize) -> Self {
-        self.limit = limit;
-        self.cut = true;
+        self.cut_at = Some(limit);
         self
     }
 
     /// Waits longer, or less, than usual.
     pub fn within(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.timeout = Some(timeout);
         self
     }
 
@@ -336,7 +326,7 @@ impl GitProcess {
     fn start(mut command: Command, input: Vec<u8>, limit: usize) -> Result<Self, GitError> {
         let mut child = command.spawn().map_err(|source| match source.kind() {
             ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::io("run", Path::new("git"), source),
+            _ => GitError::io("run", Path::new("git"))(source),
         })?;
         let (say, heard) = channel();
         if let Some(mut stdin) = child.stdin.take() {

@@ -185,8 +185,7 @@ pub(crate) fn force_to(workspace: &Worktree, commit: &CommitId) -> Result<(TreeI
     }
     index.copy_to(&workspace.index())?;
     let head = workspace.git_dir.join("HEAD");
-    crate::regular::replace(&head, format!("{commit}\n").as_bytes())
-        .map_err(|source| GitError::io("write", &head, source))?;
+    crate::regular::replace(&head, format!("{commit}\n").as_bytes()).map_err(GitError::io("write", &head))?;
     index.keep();
     let differed = now != tree;
     Ok((tree, differed))

@@ -97,7 +97,7 @@ impl Worktree {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(GitError::WorktreeGone(self.path.clone()))
             }
-            Err(source) => Err(GitError::io("look at", &self.path, source)),
+            Err(source) => Err(GitError::io("look at", &self.path)(source)),
             Ok(meta) if meta.is_symlink() => not_ours("it is a link to another place"),
             Ok(meta) if !meta.is_dir() => not_ours("it is not a directory"),
             Ok(_) => Ok(()),
@@ -155,7 +155,7 @@ impl Worktree {
             Err(GitError::WorktreeGone { .. }) => return Ok(()),
             other => other?,
         }
-        let real = self.path.canonicalize().map_err(|source| GitError::io("look at", &self.path, source))?;
+        let real = self.path.canonicalize().map_err(GitError::io("look at", &self.path))?;
         let why = format!("it is reached through a link, at {}", real.display());
         if real == self.path { Ok(()) } else { Err(GitError::NotOurs { path: self.path.clone(), why }) }
     }
@@ -209,12 +209,12 @@ impl Index {
     /// Forgets everything.
     pub(super) fn clear(&mut self) -> Result<(), GitError> {
         self.warm = false;
-        regular::remove(&self.path).map_err(|source| GitError::io("remove", &self.path, source))
+        regular::remove(&self.path).map_err(GitError::io("remove", &self.path))
     }
 
     /// Makes the index at `path` a copy of it.
     pub(super) fn copy_to(&self, path: &Path) -> Result<(), GitError> {
-        let failed = |source| GitError::io("write", path, source);
+        let failed = GitError::io("write", path);
         let aside = path.with_extension("pairflow");
         copy_with_stamp(&self.path, &aside).and_then(|()| std::fs::rename(&aside, path)).map_err(failed)
     }
@@ -259,7 +259,7 @@ fn copy_with_stamp(from: &Path, to: &Path) -> std::io::Result<()> {
 pub(super) fn reading_git(workspace: &Worktree, index: &Index) -> Result<Git, GitError> {
     let excludes = workspace.excludes.clone().unwrap_or_else(|| exclude_patterns(&workspace.common_dir));
     let path = workspace.common_dir.join("info/attributes");
-    let read = regular::optional(regular::read(&path)).map_err(|source| GitError::io("read", &path, source))?;
+    let read = regular::optional(regular::read(&path)).map_err(GitError::io("read", &path))?;
     let attributes = read.unwrap_or_default();
     // What was put there since the start changes neither what a tree holds nor what a checkout of it contains.
     let known = workspace.attributes.as_ref().is_none_or(|known| *known == sha256(&attributes));

@@ -50,7 +50,7 @@ impl Care {
             file.lock().map_err(failed)?;
             // A file that lost its name meanwhile does not count: others would lock the new one.
             if is_named(&file, &path).map_err(failed)? {
-                return Ok(Self(Guard::new(file)));
+                return Ok(Self(Box::new(file)));
             }
         }
     }

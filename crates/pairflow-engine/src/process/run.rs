@@ -3,7 +3,6 @@
 use std::io::{self, PipeReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -112,19 +111,11 @@ impl StartedJob {
 
     fn finish(self, cancel: &Cancel) -> JobResult {
         let Self { group, reader, mut output, timeout, began } = self;
-        let ended = wait_for_end(group, reader, &mut output, timeout, cancel);
+        let result = wait_for_end(group, reader, &mut output, timeout, cancel);
         let output = output.capture.into_bytes();
-        let exit = ended.status.and_then(|status| status.code());
-        let by_itself = exit.filter(|_| !ended.timed_out && !ended.cancelled);
-        JobResult {
-            exit,
-            signal: ended.status.and_then(|status| status.signal()),
-            timed_out: ended.timed_out,
-            cancelled: ended.cancelled,
-            could_not_start: by_itself.and_then(|code| not_started(code, &output)),
-            output,
-            duration: began.elapsed(),
-        }
+        let ended_itself = result.exit.filter(|_| !result.timed_out && !result.cancelled);
+        let could_not_start = ended_itself.and_then(|code| not_started(code, &output));
+        JobResult { could_not_start, output, duration: began.elapsed(), ..result }
     }
 }
 
@@ -143,13 +134,6 @@ const DRAIN_LIMIT: usize = 2 * 1024 * 1024;
 
 /// How long the news of the first process's end may lag behind that end.
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
-
-/// How a group ended.
-pub(super) struct GroupEnd {
-    pub(super) status: Option<ExitStatus>,
-    pub(super) timed_out: bool,
-    pub(super) cancelled: bool,
-}
 
 /// Where output goes: some of it into memory, all of it into a log, if there is one.
 pub(super) struct JobOutput {
@@ -175,7 +159,7 @@ pub(super) fn wait_for_end(
     output: &mut JobOutput,
     timeout: Option<Duration>,
     cancel: &Cancel,
-) -> GroupEnd {
+) -> JobResult {
     let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
     let mut reader_state = OutputReader { output: Some(reader), exited: false, buffer: vec![0; 64 * 1024] };
     let (timed_out, cancelled) = loop {
@@ -197,7 +181,8 @@ pub(super) fn wait_for_end(
     reader_state.drain(&group, output);
     // One whom even KILL did not end hangs in the kernel; waiting for it would hang us, too.
     let status = if reader_state.exited { group.finish() } else { None };
-    GroupEnd { status, timed_out, cancelled }
+    let (exit, signal) = (status.and_then(|status| status.code()), status.and_then(|status| status.signal()));
+    JobResult { exit, signal, timed_out, cancelled, ..JobResult::default() }
 }
 
 struct OutputReader {

@@ -6,6 +6,7 @@ use pairflow_core::log::frame::{LineError, LineHash, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, End, Head, Scan, Scanned, Torn};
 use pairflow_core::log::seal::SealKey;
 use pairflow_core::log::{Envelope, Machine, Payload};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::storage::{FileStat, Handle, StorageError};
@@ -270,15 +271,11 @@ pub enum CacheCondition<M = BubbleState> {
 
 /// Says what is to be thought of the bytes of a `state.json`.
 pub(super) fn judge<M: Machine>(bytes: &[u8], id: &BubbleId, by: &TrustedWriter) -> CacheCondition<M> {
-    #[derive(Deserialize)]
-    struct CacheOutline {
-        cache: StoredState<serde::de::IgnoredAny>,
-    }
     let Some(body) = whole(bytes) else {
         return CacheCondition::Wrong("it is broken, or was edited: its checksum does not fit");
     };
-    match serde_json::from_slice::<CacheOutline>(bytes) {
-        Ok(CacheOutline { cache }) if cache.v != M::CACHE_FORMAT || cache.by != WRITER => {
+    match serde_json::from_slice::<StateFile<IgnoredAny>>(bytes) {
+        Ok(StateFile { cache }) if cache.v != M::CACHE_FORMAT || cache.by != WRITER => {
             return CacheCondition::OtherVersion;
         }
         Ok(_) if !by.wrote(body) => return CacheCondition::NotYours,

@@ -4,7 +4,6 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pairflow_core::time::BackOff;
@@ -109,7 +108,7 @@ impl Storage for RealDisk {
         let mut pauses = PAUSES;
         loop {
             if let Some(file) = try_lock(path, mode).map_err(|e| StorageError::new("lock", path, e))? {
-                return Ok(Some(Guard::new(file)));
+                return Ok(Some(Box::new(file)));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -223,12 +222,6 @@ fn plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     regular::open_with(path, options.mode(0o600), Symlinks::Refuse)
 }
 
-/// Returns the user that this process acts as; it never changes.
-fn user() -> u32 {
-    static USER: OnceLock<u32> = OnceLock::new();
-    *USER.get_or_init(|| rustix::process::geteuid().as_raw())
-}
-
 fn stat(meta: &fs::Metadata) -> FileStat {
     let kind = meta.file_type();
     let kind = match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
@@ -244,7 +237,7 @@ fn stat(meta: &fs::Metadata) -> FileStat {
         mtime_ns: nanos(meta.mtime(), meta.mtime_nsec()),
         ctime_ns: nanos(meta.ctime(), meta.ctime_nsec()),
         ino: meta.ino(),
-        own: meta.uid() == user(),
+        own: meta.uid() == rustix::process::geteuid().as_raw(),
         shared: meta.mode() & 0o022 != 0,
     }
 }

@@ -121,20 +121,7 @@ pub enum LockMode {
 }
 
 /// A lock that is held; dropping it, or the end of the process, frees it.
-pub struct Guard(#[expect(dead_code, reason = "held for its drop alone")] Box<dyn Any + Send + Sync>);
-
-impl Guard {
-    /// Wraps whatever frees the lock when it is dropped.
-    pub fn new(held: impl Any + Send + Sync) -> Self {
-        Self(Box::new(held))
-    }
-}
-
-impl std::fmt::Debug for Guard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Guard")
-    }
-}
+pub type Guard = Box<dyn Any + Send + Sync>;
 
 /// A file operation that failed.
 #[derive(Debug, thiserror::Error)]

@@ -71,7 +71,7 @@ fn remove_bubble(bubbles: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
     let (dir, nameless) = (bubbles.join(id.as_str()), bubbles.join(format!(".{id}.deleted")));
     remove_dir(&nameless)?;
     let renamed = regular::optional(std::fs::rename(&dir, &nameless));
-    renamed.map_err(|source| WorkspaceError::io("remove", &dir, source))?;
+    renamed.map_err(WorkspaceError::io("remove", &dir))?;
     remove_dir(&nameless)
 }
 
@@ -184,7 +184,7 @@ pub fn put_files_back(root: &Path, id: &BubbleId, archive: &Path) -> Result<(), 
     let (partial, to) = (bubbles.join(format!(".{id}.restored")), bubbles.join(id.as_str()));
     remove_dir(&partial)?;
     copy_dir(archive, &partial)?;
-    std::fs::rename(&partial, &to).map_err(|source| WorkspaceError::io("create", &to, source))?;
+    std::fs::rename(&partial, &to).map_err(WorkspaceError::io("create", &to))?;
     sync(&bubbles)
 }
 
@@ -235,18 +235,18 @@ fn copy_transcript(request: &DeleteRequest<'_>) -> Result<PathBuf, WorkspaceErro
     }
     remove_dir(&partial)?;
     copy_dir(&from, &partial)?;
-    std::fs::rename(&partial, &to).map_err(|source| WorkspaceError::io("create", &to, source))?;
+    std::fs::rename(&partial, &to).map_err(WorkspaceError::io("create", &to))?;
     sync(&own.join("archive"))?;
     Ok(to)
 }
 
 fn copy_dir(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-    std::fs::create_dir_all(to).map_err(|source| WorkspaceError::io("create", to, source))?;
-    let entries = std::fs::read_dir(from).map_err(|source| WorkspaceError::io("read", from, source))?;
+    std::fs::create_dir_all(to).map_err(WorkspaceError::io("create", to))?;
+    let entries = std::fs::read_dir(from).map_err(WorkspaceError::io("read", from))?;
     for entry in entries {
-        let entry = entry.map_err(|source| WorkspaceError::io("read", from, source))?;
+        let entry = entry.map_err(WorkspaceError::io("read", from))?;
         let (from, to) = (entry.path(), to.join(entry.file_name()));
-        let failed = |source| WorkspaceError::io("copy", &from, source);
+        let failed = WorkspaceError::io("copy", &from);
         let kind = entry.file_type().map_err(failed)?;
         if kind.is_dir() {
             copy_dir(&from, &to)?;
@@ -261,7 +261,7 @@ fn copy_dir(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
 }
 
 fn sync(path: &Path) -> Result<(), WorkspaceError> {
-    regular::open_dir(path).and_then(|dir| dir.sync_all()).map_err(|source| WorkspaceError::io("sync", path, source))
+    regular::open_dir(path).and_then(|dir| dir.sync_all()).map_err(WorkspaceError::io("sync", path))
 }
 
 fn remove_files(repo: &Repo, workspace: &Worktree) -> Result<(), WorkspaceError> {

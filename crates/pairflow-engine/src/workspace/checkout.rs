@@ -184,7 +184,7 @@ impl Checkout {
             Some(SetUpFor { needs, commit }) => regular::write(&path, format!("{needs} {commit}\n")),
             None => regular::remove(&path),
         };
-        done.map_err(|source| WorkspaceError::io("write", &path, source))
+        done.map_err(WorkspaceError::io("write", &path))
     }
 }
 

@@ -58,8 +58,8 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// Makes an error out of what the system said about `path`.
-    pub(super) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
-        Self::Git(GitError::io(what, path, source))
+    /// Makes an error out of what the system said when `what` was tried with `path`.
+    pub(super) fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |source| Self::Git(GitError::io(what, path)(source))
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn lock(path: &Path) -> Result<Guard, WorkspaceError> {
             io::Error::new(io::ErrorKind::TimedOut, why)
         })
     };
-    take().map_err(|source| WorkspaceError::io("lock", path, source))
+    take().map_err(WorkspaceError::io("lock", path))
 }
 
 /// Where a command was called from.
@@ -139,14 +139,14 @@ fn free_block(leases: &[PortLease], count: u16) -> Option<u16> {
 /// Reads the leases. A damaged file is taken as empty: ports in use are found out by binding them.
 fn read(state_dir: &Path) -> Result<Vec<PortLease>, WorkspaceError> {
     let path = state_dir.join("ports.json");
-    let read = regular::optional(regular::read(&path)).map_err(|source| WorkspaceError::io("read", &path, source))?;
+    let read = regular::optional(regular::read(&path)).map_err(WorkspaceError::io("read", &path))?;
     Ok(read.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default())
 }
 
 fn write(state_dir: &Path, leases: &[PortLease]) -> Result<(), WorkspaceError> {
     let path = state_dir.join("ports.json");
     let text = serde_json::to_vec_pretty(leases).expect("a lease holds nothing but text and numbers");
-    regular::replace(&path, &text).map_err(|source| WorkspaceError::io("write", &path, source))
+    regular::replace(&path, &text).map_err(WorkspaceError::io("write", &path))
 }
 
 #[cfg(test)]

@@ -188,8 +188,7 @@ pub(super) fn add_clone(repo: &Repo, journal: &WorkspaceJournal) -> Result<PathB
     let clone = ["clone", "--quiet", "--no-local", "--no-hardlinks", "--no-checkout", "--template=", "--origin=origin"];
     let call = GitCall::new(clone).arg("--upload-pack=git-upload-pack").arg("--").arg(&repo.root).arg(&journal.path);
     Git::outside_repository().run(call.within(CHECKOUT))?;
-    let git_dir =
-        journal.path.join(".git").canonicalize().map_err(|source| WorkspaceError::io("open", &journal.path, source))?;
+    let git_dir = journal.path.join(".git").canonicalize().map_err(WorkspaceError::io("open", &journal.path))?;
     let git = Git::at(&git_dir, &git_dir, &journal.path);
     git.run(GitCall::new(["config", "remote.origin.pushurl", NO_PUSH]))?;
     exclude_own_files(&git_dir)?;
@@ -200,7 +199,7 @@ pub(super) fn add_clone(repo: &Repo, journal: &WorkspaceJournal) -> Result<PathB
 
 fn make_parent(path: &Path) -> Result<(), WorkspaceError> {
     let parent = path.parent().unwrap_or(path);
-    std::fs::create_dir_all(parent).map_err(|source| WorkspaceError::io("create", parent, source))
+    std::fs::create_dir_all(parent).map_err(WorkspaceError::io("create", parent))
 }
 
 fn refuse_foreign(request: &WorkspaceRequest<'_>, path: &Path) -> Result<(), WorkspaceError> {
@@ -275,7 +274,7 @@ pub(super) fn remove_worktree(repo: &Repo, path: &Path) -> Result<(), WorkspaceE
 /// Removes a directory that may be gone already.
 pub(super) fn remove_dir(path: &Path) -> Result<(), WorkspaceError> {
     let removed = regular::optional(std::fs::remove_dir_all(path));
-    removed.map(drop).map_err(|source| WorkspaceError::io("remove", path, source))
+    removed.map(drop).map_err(WorkspaceError::io("remove", path))
 }
 
 fn not_ours(path: &Path) -> WorkspaceError {
@@ -311,15 +310,15 @@ impl WorkspaceJournal {
     pub(super) fn write(&self, repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
         let file = file(repo, id);
         let dir = file.parent().unwrap_or(Path::new("/"));
-        std::fs::create_dir_all(dir).map_err(|source| WorkspaceError::io("create", dir, source))?;
+        std::fs::create_dir_all(dir).map_err(WorkspaceError::io("create", dir))?;
         let text = serde_json::to_vec(self).expect("a note holds nothing but text");
-        regular::replace(&file, &text).map_err(|source| WorkspaceError::io("write", &file, source))
+        regular::replace(&file, &text).map_err(WorkspaceError::io("write", &file))
     }
 
     /// Removes the note of a bubble.
     pub(super) fn erase(repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
         let file = file(repo, id);
-        regular::remove(&file).map_err(|source| WorkspaceError::io("remove", &file, source))
+        regular::remove(&file).map_err(WorkspaceError::io("remove", &file))
     }
 }
 
@@ -369,7 +368,7 @@ fn admissible(path: &Path) -> bool {
 
 fn copy(root: &Path, worktree: &Path, path: &Path) -> Result<bool, WorkspaceError> {
     let (from, to) = (root.join(path), worktree.join(path));
-    let failed = |source| WorkspaceError::io("copy", &from, source);
+    let failed = WorkspaceError::io("copy", &from);
     let kind = std::fs::symlink_metadata(&from).map_err(failed)?.file_type();
     if std::fs::symlink_metadata(&to).is_ok() || !make_parents(worktree, path).map_err(failed)? {
         return Ok(false);

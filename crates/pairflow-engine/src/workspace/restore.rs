@@ -82,7 +82,7 @@ fn aside(path: &Path) -> PathBuf {
 
 /// Moves a whole workspace to `path`, in one step.
 fn move_in(made: &Worktree, path: &Path) -> Result<Worktree, WorkspaceError> {
-    let failed = |source| WorkspaceError::io("make", path, source);
+    let failed = WorkspaceError::io("make", path);
     let mut moved = Worktree { path: path.to_owned(), ..made.clone() };
     if made.is_clone() {
         moved.git_dir = path.join(".git");
@@ -201,7 +201,7 @@ fn is_dir(path: &Path) -> bool {
 
 fn rename(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     let parent = to.parent().unwrap_or(to);
-    std::fs::create_dir_all(parent).map_err(|source| WorkspaceError::io("create", parent, source))?;
+    std::fs::create_dir_all(parent).map_err(WorkspaceError::io("create", parent))?;
     std::fs::rename(from, to).map_err(|source| WorkspaceError::Move {
         from: from.to_owned(),
         to: to.to_owned(),
@@ -211,7 +211,7 @@ fn rename(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
 
 /// Gives git's record `made` the name `git_dir`, and lets it and the worktree at `path` point to each other.
 pub(super) fn connect(path: &Path, made: &Path, git_dir: &Path) -> Result<(), WorkspaceError> {
-    let failed = |source| WorkspaceError::io("repair", path, source);
+    let failed = WorkspaceError::io("repair", path);
     if made != git_dir {
         std::fs::rename(made, git_dir).map_err(failed)?;
     }

@@ -305,7 +305,7 @@ impl Storage for SimDisk {
             return Ok(None);
         }
         *held = Held { exclusive, count: held.count + 1 };
-        Ok(Some(Guard::new(SimLock { disk: self.clone(), path: path.to_owned(), life: state.life })))
+        Ok(Some(Box::new(SimLock { disk: self.clone(), path: path.to_owned(), life: state.life })))
     }
 
     fn lock_holder(&self, _path: &Path) -> Option<u32> {
