@@ -8,14 +8,10 @@ use std::path::PathBuf;
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::{CommitIdentity, Person, Signing};
 
-use super::error::GitError;
 use super::identity::RunnableHooks;
-use super::identity::commit_identity;
-use super::repo::{GitHead, head};
-use super::repo::{Repo, is_ancestor, resolve};
-use super::run::{Git, GitCall};
-use super::snapshot::fetch_from_clone;
-use super::workspace::Worktree;
+use super::{
+    Git, GitCall, GitError, GitHead, Repo, Worktree, commit_identity, fetch_from_clone, head, is_ancestor, resolve,
+};
 
 /// What is to be committed.
 #[derive(Debug, Clone)]

@@ -14,12 +14,9 @@ use pairflow_core::ids::TreeId;
 use pairflow_core::log::{CommitIdentity, HookFile, Hooks, Person, Signing};
 use tempfile::TempDir;
 
-use super::error::GitError;
 use super::isolation::entries;
-use super::repo::{Repo, find_object, tree_of};
-use super::run::{Git, GitCall};
-use super::snapshot::changes;
-use super::workspace::Worktree;
+use super::repo::find_object;
+use super::{Git, GitCall, GitError, Repo, Worktree, changes, tree_of};
 
 /// The settings that say who commits, how the commit is signed and where hooks are.
 const SETTINGS: &str = r"^((user|author|committer|commit|gpg)\.|core\.hookspath$)";

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::error::GitError;
+use super::GitError;
 
 /// One setting: key and value.
 pub(super) type GitSetting = (OsString, OsString);

@@ -9,10 +9,7 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::CommitIdentity;
 
 use super::commit::{commit_as_person, moved_error, resolve_identity};
-use super::error::GitError;
-use super::repo::{GitHead, head};
-use super::repo::{Repo, is_ancestor, linked};
-use super::run::{Git, GitCall};
+use super::{Git, GitCall, GitError, GitHead, Repo, head, is_ancestor, linked};
 
 const MERGE_TREE: [&str; 5] = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
 

@@ -6,8 +6,7 @@ use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::safe::steers;
 use pairflow_core::similar::distance;
 
-use super::error::GitError;
-use super::run::{Git, GitCall, GitOutput};
+use super::{Git, GitCall, GitError, GitOutput};
 use crate::regular;
 
 const EXCLUDED: &str = ".pairflow/";

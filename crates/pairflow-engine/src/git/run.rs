@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::ids::{CommitId, TreeId};
 
-use super::error::GitError;
+use super::GitError;
 use super::isolation::{self, GitSetting, IsolatedGitDir, special_file};
 use crate::process::inherited;
 

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::{CommitId, TreeId};
 
-use super::error::GitError;
-use super::repo::{fetch, find_object, update_refs};
-use super::run::{Git, GitCall, GitOutput};
-use super::workspace::{Index, Worktree, reading_git};
+use super::repo::find_object;
+use super::workspace::{Index, reading_git};
+use super::{Git, GitCall, GitError, GitOutput, Worktree, fetch, update_refs};
 
 /// The name of the private ref that keeps the commit of the newest snapshot.
 pub(crate) const NEWEST: &str = "newest";

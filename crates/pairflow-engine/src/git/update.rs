@@ -9,17 +9,13 @@ use std::path::{Path, PathBuf};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::Conflict;
 
-use super::commit::show_in_index;
-use super::error::GitError;
-use super::merge::merge_marked;
-use super::repo::{GitHead, head};
-use super::repo::{fetch, find_object, is_ancestor, resolve, tree_of};
-use super::run::{Git, GitCall};
-use super::snapshot::changes;
-use super::snapshot::{commit_of, listing, own_commit, read_worktree};
-use super::workspace::Index;
-use super::workspace::Worktree;
-use super::workspace::reading_git;
+use super::repo::find_object;
+use super::snapshot::{commit_of, listing, read_worktree};
+use super::workspace::{Index, reading_git};
+use super::{
+    Git, GitCall, GitError, GitHead, Worktree, changes, fetch, head, is_ancestor, merge_marked, own_commit, resolve,
+    show_in_index, tree_of,
+};
 
 /// What is to be merged into a worktree.
 #[derive(Debug, Clone, Copy)]

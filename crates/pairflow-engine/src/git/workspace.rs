@@ -7,10 +7,8 @@ use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::log::Workspace as Record;
 
-use super::error::GitError;
 use super::isolation::IsolatedGitDir;
-use super::repo::Repo;
-use super::run::{Git, GitCall};
+use super::{Git, GitCall, GitError, Repo};
 use crate::regular;
 
 /// A bubble's worktree or clone, and the commit that it was cut from.

@@ -17,8 +17,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 
-use super::identity;
-use super::registry::{self, JobKind, MARK, ProcessRecord, Registration};
+use super::{JobKind, MARK, ProcessRecord, Registration, identity, registry};
 
 const SHELL: &str = "/bin/sh";
 const GATE: &str = r#"read -r gate && exec "$@" </dev/null"#;

@@ -7,7 +7,6 @@
 
 mod group;
 mod identity;
-mod output;
 mod registry;
 mod run;
 
@@ -15,9 +14,8 @@ pub(crate) use group::environment;
 pub use group::{Cancel, Job, JobCommand, fresh_mark, inherited, may_inherit};
 pub use identity::when_gone;
 pub(crate) use identity::{Process, ProcessIdentity, boot};
-pub use output::{Capture, tail};
 pub use registry::{
     JobKind, Line, MARK, ProcessAncestry, ProcessRecord, Registration, RegistryError, SelfRegistration, is_alive, reap,
     records,
 };
-pub use run::{JobResult, RunningJob, run, start};
+pub use run::{Capture, JobResult, RunningJob, run, start, tail};

@@ -11,7 +11,8 @@ use std::{fs, io};
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
-use super::identity::{self, Process, ProcessStat};
+use super::Process;
+use super::identity::{self, ProcessStat};
 use crate::regular;
 
 /// The environment variable that marks a group.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use pairflow_core::hash::sha256;
 
-use super::storage::{self, FileKind, Storage, StorageError};
+use super::storage::{self, FileKind};
+use super::{Storage, StorageError};
 
 /// The artifacts of one bubble.
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use pairflow_core::log::frame::{LineError, MAX_LINE};
 use pairflow_core::log::scan::{Damaged, MAX_APPEND};
 use pairflow_core::log::seal::SealState;
 
-use super::storage::StorageError;
+use super::StorageError;
 
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -13,11 +13,9 @@ use pairflow_core::log::seal::Sealer;
 use pairflow_core::log::{Envelope, Event, Machine, Payload};
 use pairflow_core::time::Moment;
 
-use super::error::StoreError;
-use super::log::{Appended, Log};
-use super::read::{self, Loaded, StateSource};
-use super::registry::{LogOwner, Registry};
-use super::storage::{self, Guard, Handle, LockMode, StorageError};
+use super::registry::LogOwner;
+use super::storage::{self, Guard, Handle, LockMode};
+use super::{Appended, Loaded, Log, Registry, StateSource, StorageError, StoreError, read};
 
 /// How long the maker of a new log waits for the lock.
 const CREATE_PATIENCE: Duration = Duration::from_secs(10);

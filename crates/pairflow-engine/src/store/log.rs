@@ -15,11 +15,9 @@ use pairflow_core::log::machine::Places;
 use pairflow_core::log::scan::{End, Head, Scan, Scanned};
 use pairflow_core::log::{Envelope, Machine};
 
-use super::artifacts::Artifacts;
-use super::error::StoreError;
-use super::read::{self, Cache, CacheCondition, Loaded, ReadError, TrustedWriter};
-use super::registry::Registry;
-use super::storage::{self, FileKind, FileStat, Guard, Handle, LockMode, Storage, StorageError};
+use super::read::{self, Cache, ReadError, TrustedWriter};
+use super::storage::{self, FileKind, FileStat, Guard, Handle, LockMode};
+use super::{Artifacts, CacheCondition, Loaded, Registry, Storage, StorageError, StoreError};
 
 /// How long a reader that found damage waits for the writer that it may have met.
 const READER_PATIENCE: Duration = Duration::from_secs(2);

@@ -14,12 +14,11 @@ use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, Tai
 use pairflow_core::log::{Event, Machine};
 use pairflow_core::time::Moment;
 
-use super::error::{Foreign, StoreError};
-use super::locked::{Locked, stamp};
-use super::log::{Log, LogFiles};
-use super::read::{self, Loaded, ReadError};
-use super::registry::{KnownBubble, LogOwner, Registered, Registry};
-use super::storage::{FileKind, Handle, LockMode, StorageError};
+use super::locked::stamp;
+use super::read::{self, ReadError};
+use super::registry::LogOwner;
+use super::storage::{FileKind, Handle, LockMode};
+use super::{Foreign, KnownBubble, Loaded, Locked, Log, LogFiles, Registered, Registry, StorageError, StoreError};
 
 impl<M: Machine> Log<M> {
     /// Returns why the log is foreign; nothing if it is this user's. Reads the end of it only.

@@ -9,7 +9,8 @@ use pairflow_core::log::{Envelope, Machine, Payload};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::storage::{FileStat, Handle, StorageError};
+use super::StorageError;
+use super::storage::{FileStat, Handle};
 
 /// A state as its log tells it.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use pairflow_core::time::BackOff;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::storage::{FileKind, FileStat, Guard, Handle, LockMode, Storage, StorageError};
+use super::storage::{FileKind, FileStat, Guard, Handle, LockMode};
+use super::{Storage, StorageError};
 use crate::regular::{self, Symlinks, optional};
 
 /// The disk of the machine.

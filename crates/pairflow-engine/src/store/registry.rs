@@ -19,8 +19,8 @@ use pairflow_core::log::seal::{SealKey, Sealer};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::error::StoreError;
-use super::storage::{self, FileKind, FileStat, LockMode, Storage, StorageError};
+use super::storage::{self, FileKind, FileStat, LockMode};
+use super::{Storage, StorageError, StoreError};
 
 /// How long the making of a key waits for another process that makes it.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,10 +7,9 @@ use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Machine;
 use pairflow_core::log::scan::{Damaged, Scan};
 
-use super::error::StoreError;
-use super::log::Log;
-use super::read::{self, Cache, Loaded, ReadError};
+use super::read::{self, Cache, ReadError};
 use super::storage::{self, FileStat, Handle, LockMode};
+use super::{Loaded, Log, StoreError};
 
 /// What a repair of a damaged log did.
 #[derive(Debug, Clone, PartialEq, Eq)]

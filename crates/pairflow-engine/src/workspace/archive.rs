@@ -6,11 +6,10 @@ use std::path::{Path, PathBuf};
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::time::Timestamp;
 
+use super::WorkspaceError;
 use super::checkout::checkout_path;
-use super::error::WorkspaceError;
 use super::place::lock_worktrees;
-use super::prepare::WorkspaceJournal;
-use super::prepare::{remove_dir, remove_worktree};
+use super::prepare::{WorkspaceJournal, remove_dir, remove_worktree};
 use crate::git::{
     Git, GitCall, NEWEST, Repo, Worktree, checked_out_at, fetch_from_clone, observe, own_commit, resolve, tree_of,
     update_refs,

@@ -11,9 +11,9 @@ use pairflow_core::bubble::BubbleState;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 
-use super::error::WorkspaceError;
-use super::place::{lock_worktrees, worktrees_dir};
-use super::prepare::{admin_dir, copy_included, remove_worktree, worktree_git_dir};
+use super::place::lock_worktrees;
+use super::prepare::{admin_dir, remove_worktree, worktree_git_dir};
+use super::{WorkspaceError, copy_included, worktrees_dir};
 use crate::git::{GitCall, GitError, Repo, Worktree, bring_to, changes, force_to, forget_index, observe};
 use crate::regular;
 use crate::store::LogFiles;

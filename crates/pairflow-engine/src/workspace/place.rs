@@ -9,7 +9,7 @@ use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use serde::{Deserialize, Serialize};
 
-use super::error::WorkspaceError;
+use super::WorkspaceError;
 use crate::git::{GitError, Repo};
 use crate::regular;
 use crate::store::storage::{Guard, LockMode, Storage};

@@ -13,8 +13,8 @@ use pairflow_core::log::Ground;
 use pairflow_core::rules::WorkMode;
 use serde::{Deserialize, Serialize};
 
-use super::error::WorkspaceError;
-use super::place::{default_path, lock_worktrees};
+use super::place::lock_worktrees;
+use super::{WorkspaceError, default_path};
 use crate::git::{
     Git, GitCall, GitError, GitHead, Repo, Worktree, attributes_hash, bring_to, exclude_own_files, exclude_patterns,
     fetch, head, linked, merge_marked, own_commit, resolve, tree_of,

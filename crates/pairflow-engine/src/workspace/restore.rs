@@ -6,7 +6,7 @@ use std::time::Duration;
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 
-use super::error::WorkspaceError;
+use super::WorkspaceError;
 use super::place::lock_worktrees;
 use super::prepare::{
     WorkspaceJournal, add_clone, add_worktree, copy_again, remove_dir, remove_worktree, worktree_git_dir,
