@@ -1,4 +1,4 @@
-//! Runs one check on a tree and says what came of it: passed, failed, or could not be checked.
+//! Runs one check on a tree: passed, failed, or could not be checked.
 //!
 //! Whether a receipt can be reused, and what a result leads to, is decided elsewhere.
 
@@ -114,7 +114,7 @@ fn disturbed(check: &CheckRun<'_>) -> Option<String> {
         count => format!(" and {count} more"),
     };
     Some(format!(
-        "files changed while the check ran: {named}{more}; ignore them in .gitignore or let the check leave them alone"
+        "files changed while the check ran: {named}{more}; list them in .gitignore, or change the check so that it leaves them alone"
     ))
 }
 

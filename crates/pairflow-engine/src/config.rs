@@ -1,5 +1,4 @@
-//! The files that configure a bubble: found, read and held against where they lie. What they mean is the core's
-//! matter; which files there are and what a person calls them is decided here.
+//! Finds and reads the files that configure a bubble. What they mean is decided in the core.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -35,10 +34,10 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A file is there and is no configuration.
-    #[error("{} has more than {MOST_BYTES} bytes and is no configuration; remove it", .0.display())]
+    #[error("{} is larger than {MOST_BYTES} bytes, so it is not a configuration file; remove it", .0.display())]
     TooLarge(PathBuf),
     /// A repository's file is a link, which could lead to any file of the user.
-    #[error("{} is a symbolic link, and a repository's configuration has to be a file; replace the link with its file", .0.display())]
+    #[error("{} is a symbolic link; the configuration of a repository must be a regular file, so replace the link with its target", .0.display())]
     Link(PathBuf),
     /// The files have mistakes.
     #[error(transparent)]

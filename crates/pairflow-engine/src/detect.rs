@@ -1,7 +1,7 @@
-//! How a repository is tested, guessed from the files at its root. A guess is shown and confirmed, never just used.
+//! Detects how a repository is tested, from the files at its root. The result is shown and confirmed before it is used.
 //!
-//! For each command the first match in this order wins: what the project itself wrote down (just, then Make), then
-//! what its language is tested with (Cargo, Go, npm and its kin, Python).
+//! For each command the first match wins: what the project itself wrote down (just, then Make), then the usual commands
+//! of its language (Cargo, Go, the package managers of Node, Python).
 
 use std::fs;
 use std::io::Read;

@@ -1,4 +1,7 @@
 //! Load, decide, append: how every fact gets into a log.
+//!
+//! A retry with a key is compared with the record that has the key. A text that does not fit into a line of the log
+//! becomes an artifact, which is written first.
 
 use std::time::{Duration, Instant};
 
@@ -108,7 +111,7 @@ impl Bubble {
         if let Some(Repaired::SetAside { torn, kept }) = log.repaired().cloned() {
             let name = kept.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let reason = format!(
-                "the log ended in {} of an append that was never acknowledged, at byte {}; they are in quarantine/{name}",
+                "the log ended in {} of an unacknowledged append at byte {}; they were moved to quarantine/{name}",
                 counted(torn.len, "byte"),
                 torn.offset
             );
@@ -181,7 +184,7 @@ impl Bubble {
         self.log.visit(&mut |envelope| differs |= envelope.id == *id && !is_same_command(&envelope, command))?;
         if differs {
             return Err(EngineError::BadInput(format!(
-                "the key '{key}' stands for {id} already, which says something else; a new message needs a key of its own"
+                "the key '{key}' was already used for {id}, which has other content; use a new key for a new message"
             )));
         }
         Ok(())

@@ -1,5 +1,5 @@
-//! What agents read, as files of the bubble: the brief of the agent that has the turn, and what the others are told meanwhile.
-//! They are derived: whatever changes the turn writes them again.
+//! Files of a bubble that agents and people read: briefs with the project's standards and diffs, the approval package,
+//! and the references of messages. All of them are derived from the log and written again when it changes.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -121,7 +121,7 @@ impl Bubble {
         found.map(String::into_bytes).ok_or_else(|| {
             let (id, name) = (&self.id, &request.package);
             EngineError::Effect(format!(
-                "the package {name} of bubble {id} is gone or changed, and another version of pairflow made it; send the work back for a new one: pairflow request-rework {id} --message '…'"
+                "the package {name} of bubble {id} is missing or changed, and was made by another version of pairflow; request rework to get a new one: pairflow request-rework {id} --message '…'"
             ))
         })
     }

@@ -1,4 +1,4 @@
-//! A handle on one bubble, and the engine that hands them out.
+//! Handles on bubbles: one of a repository, or all of them. One damaged bubble never hides the others.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! An ending as the caller is told: exit code, sentence, and the command that goes on. It can travel over a socket.
+//! A failed command as its caller sees it: exit code, sentence, and the next command. It can be sent over a socket.
 
 use std::path::Path;
 
@@ -150,7 +150,7 @@ impl Bubble {
 }
 
 fn elsewhere(id: &BubbleId, state: &BubbleState, cwd: &Path, other: &str) -> Denial {
-    let message = format!("this agent works in bubble {id}, and {} belongs to {other}", cwd.display());
+    let message = format!("this agent works in bubble {id}, but {} belongs to {other}", cwd.display());
     let own = state.evidence.workspace.as_ref().map(|own| own.path.as_str()).unwrap_or_default();
     Denial::refused(message).next(format!("cd '{}'", own.replace('\'', "'\\''")))
 }

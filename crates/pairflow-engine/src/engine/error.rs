@@ -1,4 +1,4 @@
-//! How a command can end badly. Each kind has an exit code of its own.
+//! How a command can fail. Each kind has its own exit code.
 
 use std::path::PathBuf;
 

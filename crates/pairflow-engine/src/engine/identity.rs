@@ -1,4 +1,4 @@
-//! Who is calling: tokens that agents prove themselves with.
+//! The tokens with which agents prove who they are, and the environment that they are started with.
 
 use pairflow_core::bubble::{BubbleState, Command};
 use pairflow_core::hash::{hex, sha256};
@@ -52,7 +52,7 @@ impl Bubble {
         }
         let id = &self.id;
         Err(EngineError::NotProven(format!(
-            "the token does not prove that the caller is {agent} of bubble {id}; a person gets a new one with 'pairflow env {id} --agent {agent}'"
+            "the token is not that of {agent} in bubble {id}; get a new one with 'pairflow env {id} --agent {agent}'"
         )))
     }
 

@@ -1,4 +1,4 @@
-//! The engine's front door: load, decide, append. Every writer of the product goes through [`Bubble::apply`].
+//! The entry to the engine: load, decide, append. Every write to a log goes through [`Bubble::apply`].
 
 mod apply;
 mod brief;

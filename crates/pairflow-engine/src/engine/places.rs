@@ -1,4 +1,4 @@
-//! Where things lie: the repository's control directory, and the user's own directories.
+//! Paths: the repository's control directory, and the user's own directories.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Which commands a person has agreed to run for a repository: asked once, remembered, asked again when they change.
 //!
-//! What the repository's own file says is *trusted*, what pairflow detected is *confirmed*; neither stands for the other.
-//! Both are kept in one file of the user's state directory. Whatever is wrong with that file, the person is asked again.
+//! Commands of the repository's own file are *trusted*, detected ones *confirmed*; the two are kept apart, in one file of
+//! the user's state directory. If anything is wrong with that file, the person is asked again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

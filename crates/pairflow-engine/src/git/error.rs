@@ -34,7 +34,7 @@ pub enum GitError {
         stderr: String,
     },
     /// git did not end in time; its process group was killed.
-    #[error("git {args} did not end within {secs} seconds and was stopped")]
+    #[error("git {args} timed out after {secs} seconds and was stopped")]
     TimedOut {
         /// The arguments of the call.
         args: String,
@@ -42,7 +42,7 @@ pub enum GitError {
         secs: u64,
     },
     /// git waited for a file that is none; its process group was killed.
-    #[error("git {args} cannot go on: {} is not a regular file; remove it", .path.display())]
+    #[error("git {args} is blocked: {} is not a regular file; remove it", .path.display())]
     Blocked {
         /// The arguments of the call.
         args: String,
@@ -58,7 +58,7 @@ pub enum GitError {
         limit: usize,
     },
     /// git answered in a form that is not its documented one.
-    #[error("git {args} answered {said:?}, which was not expected")]
+    #[error("unexpected output of git {args}: {said:?}")]
     Unexpected {
         /// The arguments of the call.
         args: String,
@@ -66,14 +66,14 @@ pub enum GitError {
         said: String,
     },
     /// The path lies in no repository.
-    #[error("{} is not inside a git repository; change to your project's directory, or name it with --repo (a project without a repository gets one by `git init` in its own directory)", .0.display())]
+    #[error("{} is not inside a git repository; change to your project's directory, or name it with --repo (to make one of your project, run `git init` in its directory)", .0.display())]
     NotARepository(PathBuf),
     /// The repository has no working tree.
     #[error("{} is a bare repository; use a clone of it that has files", .0.display())]
     Bare(PathBuf),
     /// The repository has no commit.
     #[error(
-        "{} has no commit yet, so there is nothing to cut a branch from; make one with `git commit --allow-empty -m start`",
+        "{} has no commit yet, so no branch can start from it; make one with `git commit --allow-empty -m start`",
         .0.display()
     )]
     Empty(PathBuf),
@@ -105,12 +105,12 @@ pub enum GitError {
     },
     /// The worktree's directory was removed.
     #[error(
-        "the worktree {} is gone; its snapshots are kept, and `pairflow resume` makes it anew",
+        "the worktree {} is gone; its snapshots are kept, and `pairflow resume` restores it",
         .0.display()
     )]
     WorktreeGone(PathBuf),
     /// What lies where the worktree should be is something else.
-    #[error("{} is not the worktree of this bubble: {why}; nothing was done with it. Move it away, then 'pairflow resume' makes the worktree again", .path.display())]
+    #[error("{} is not the worktree of this bubble: {why}; nothing was changed. Move it away, then run `pairflow resume` to restore the worktree", .path.display())]
     NotOurs {
         /// Where the worktree should be.
         path: PathBuf,
@@ -118,7 +118,7 @@ pub enum GitError {
         why: String,
     },
     /// The repository does not know the worktree any more, or the other way round.
-    #[error("the worktree {} and the repository's record of it, {}, do not point to each other any more; 'pairflow resume' repairs that", .path.display(), .git_dir.display())]
+    #[error("the worktree {} and the repository's record of it, {}, no longer point to each other; `pairflow resume` repairs that", .path.display(), .git_dir.display())]
     Unlinked {
         /// The worktree.
         path: PathBuf,
@@ -128,7 +128,7 @@ pub enum GitError {
         named: bool,
     },
     /// A git directory that shares nothing claims to share its refs with another one.
-    #[error("{} leads git to another repository; remove that file", .0.display())]
+    #[error("{} redirects git to another repository; remove that file", .0.display())]
     Redirected(PathBuf),
     /// Files that git does not know lie where the base branch has files.
     #[error("the update would write over {}; move that away first; nothing was changed", .0.join(", "))]
@@ -156,7 +156,7 @@ pub enum GitError {
     #[error("the commit message is empty; give one with --message")]
     EmptyMessage,
     /// A branch is not where it was a moment ago.
-    #[error("{branch} moved while it was used: {} was expected, {} found; try again", .expected.short(), found_commit(.found))]
+    #[error("{branch} moved in the meantime: expected {}, found {}; try again", .expected.short(), found_commit(.found))]
     BranchMoved {
         /// The branch.
         branch: String,
@@ -186,13 +186,13 @@ pub enum GitError {
     },
     /// It is not known which hooks there were when the bubble was created.
     #[error(
-        "the hooks of this repository were not recorded for this bubble, so they are not run; look at them, then: \
+        "the hooks of this repository were not recorded for this bubble, so they are not run; review them, then run: \
          pairflow config set {0} identity=current; or commit without --hooks"
     )]
     HooksUnknown(BubbleId),
     /// Hooks outside of the tree are not what they were.
     #[error(
-        "hooks in {} have changed since they were recorded for this bubble, so they are not run ({}); look at them, then: \
+        "hooks in {} have changed since they were recorded for this bubble, so they are not run ({}); review them, then run: \
          pairflow config set {id} identity=current; or commit without --hooks",
         .dir.display(), changed_files(.files)
     )]

@@ -1,7 +1,9 @@
-//! Who makes a commit, as git says at one moment: read from the configuration and the person's environment.
+//! Who makes a commit, and which hooks run for it: as git and the person's environment say at one moment.
 //!
-//! The repository's own settings count, with one exception: the program that signs is the choice of the person, or of
-//! the machine for all its users.
+//! The repository's own settings count, except for the signing program: the person or the machine chooses that.
+//! Hooks that are files of the repository are taken from the base, so that the work under review does not judge itself.
+//! Hooks elsewhere lie where agents can write, so they run only as they were recorded, from a private copy of the bytes
+//! that were checked.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;

@@ -1,8 +1,10 @@
-//! What a repository may not decide: every setting that could make git run a program of the repository's choice.
+//! Keeps a repository from steering git: settings that run programs, its own configuration, files that block.
 //!
 //! Fixed settings come first. Filters, merge drivers and signing programs have names of their own, so those that the
-//! repository's own configuration defines are looked up and set to what the person's global configuration says, or off.
-//! The same holds for what decides which files count and which bytes of a file are its content.
+//! repository's configuration defines are looked up and set to the person's global value, or off. Where that is not
+//! enough, git runs in a directory of our own over the objects of the repository, in which it finds no configuration,
+//! attributes or excludes at all. A FIFO or a device in place of a file that git reads would block it, so a call that
+//! takes long is checked for that.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

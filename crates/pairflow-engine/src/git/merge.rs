@@ -1,6 +1,6 @@
-//! How a bubble's commit reaches the base branch: planned without touching anything, then done in one step.
+//! Brings a bubble's commit to the base branch: planned without changing anything, then done in one step.
 //!
-//! A branch that somebody has checked out is never moved behind their back.
+//! A branch that is checked out anywhere is not moved, unless the caller asks for it from a clean checkout.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Where a repository is, which branches it has, and how pairflow's own files are kept out of it.
+//! A repository: where it is, its branches, HEAD and refs, and how pairflow's own files are kept out of it.
 
 use std::path::{Path, PathBuf};
 

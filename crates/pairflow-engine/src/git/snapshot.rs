@@ -1,6 +1,6 @@
-//! What a worktree contains right now, as a tree; and how such a tree is kept on a private ref.
+//! The tree that a worktree contains now, how it is kept on a private ref, and how two trees differ.
 //!
-//! Tracked is what the worktree's own index lists, so `git add -f` and `git rm --cached` mean what they say. Content is
+//! Tracked is what the worktree's own index lists, so `git add -f` and `git rm --cached` work as usual. Content is
 //! always read from the files, never from that index: flags such as `assume-unchanged` hide nothing.
 
 use std::collections::BTreeSet;

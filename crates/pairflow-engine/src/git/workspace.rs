@@ -1,4 +1,9 @@
-//! A bubble's place, as the git questions need it.
+//! A bubble's worktree as git calls need it: its directories, its private index, and which untracked files count.
+//!
+//! What a worktree contains is never read from an index that others write. The private index is a cache of file stamps:
+//! it can be deleted at any time, and costs one full read of the files when it is missing. `.gitignore` files are part of
+//! the tree. The repository's `info/exclude` lies where agents can write and no diff shows it, so the patterns that it
+//! had at the start stay in force.
 
 use std::path::{Path, PathBuf};
 

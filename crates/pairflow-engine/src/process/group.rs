@@ -1,7 +1,7 @@
-//! Starts a program as the first process of its own group, behind a gate: it runs only once it is on record.
+//! A job, and starting it as the first process of its own group, with a filtered environment and a way to cancel it.
 //!
-//! Between the start of a process and the note that it exists lies a moment in which we may die. So what is started is
-//! a shell that waits for one line; when we are gone, it reads the end of its input and goes as well.
+//! We may die between the start of a process and the record of it. So what is started is a shell that waits for one
+//! line; it runs the job only after the group is on record, and ends with us if that line never comes.
 
 use std::ffi::OsString;
 use std::fmt;

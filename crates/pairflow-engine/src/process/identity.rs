@@ -1,4 +1,6 @@
-//! A process by what it is: its number alone may belong to somebody else by now.
+//! One process: what the kernel says about it in `/proc`, and a handle that a reused process id cannot deceive.
+//!
+//! Where there is no `/proc` nothing is known, and callers treat such a process as a stranger.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

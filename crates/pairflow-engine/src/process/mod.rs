@@ -1,9 +1,9 @@
-//! Running other programs so that none of them can hurt: each in a process group of its own, with a cleared
-//! environment, limited in time, output and life.
+//! Runs other programs within limits: each in a process group of its own, with a filtered environment, bounded in time
+//! and output.
 //!
-//! A job ends in exactly one way and leaves nobody behind: when its first process is gone, its time is up or it is
-//! cancelled, the whole group is ended. Every group is recorded on disk before it may run, so that after a crash
-//! the next supervisor recognises what is left over. What a job means (a check, an agent) is not known here.
+//! A job leaves no process behind: when its first process has ended, its time is up or it is cancelled, the whole group
+//! is ended. Every group is recorded on disk before it runs, so that after a crash the next supervisor finds what is
+//! left. What a job means (a check, an agent) is not known here.
 
 mod group;
 mod identity;

@@ -1,8 +1,8 @@
-//! Which process groups were started, as files: one a group, there while the group may live.
+//! Records of the process groups that were started, one file a group while it may live, and whose process a process is.
 //!
-//! A process is recognised by its id, its start time and the boot it belongs to, so a number that the kernel has given
-//! to someone else since is never taken for ours. Every group also carries a mark in its environment, which children
-//! keep when they leave the group or lose their parent. A process that drops the mark is still found below its parents.
+//! A process is recognised by its id, its start time and its boot, so a reused id is never taken for ours. Every group
+//! also has a mark in its environment, which children keep when they leave the group or lose their parent. A process
+//! that drops the mark is still found below its parents: it cannot change those, so ancestry outweighs the mark.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! Runs a job to its end, and says what came of it.
+//! Runs a job to its end: keeps its output within limits, and ends the whole group when the job ends, times out or is
+//! cancelled.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -64,7 +65,7 @@ impl RunningJob {
     /// Waits until nobody of the group is left.
     pub fn wait(self) -> JobResult {
         let lost = |_| JobResult {
-            could_not_start: Some("the thread that attended it panicked".into()),
+            could_not_start: Some("the thread that watched it panicked".into()),
             ..JobResult::default()
         };
         self.attendant.join().unwrap_or_else(lost)
@@ -87,7 +88,7 @@ pub fn start(job: &Job, cancel: &Cancel) -> Result<RunningJob, String> {
     let attendant = std::thread::Builder::new()
         .name(format!("attend-{pid}"))
         .spawn(move || prepared.finish(&theirs))
-        .map_err(|error| format!("cannot attend `{}`: {error}", job.command))?;
+        .map_err(|error| format!("cannot watch `{}`: {error}", job.command))?;
     Ok(RunningJob { pid, cancel: cancel.clone(), attendant })
 }
 

@@ -30,14 +30,14 @@ pub enum ArtifactError {
     /// There is no such artifact.
     #[error("there is no artifact {0}")]
     Missing(String),
-    /// Something else than a file is in the way.
-    #[error("{} is not a plain file or directory, so it is not followed", .0.display())]
+    /// This is not a regular file or directory.
+    #[error("{} is not a regular file or directory, so it is not used", .0.display())]
     NotPlain(PathBuf),
     /// The name is not made of the content's hash.
-    #[error("the name {0} holds no SHA-256, so its content cannot be checked")]
+    #[error("the name {0} contains no SHA-256, so its content cannot be verified")]
     NotHashed(String),
     /// The content is not what it was.
-    #[error("artifact {name} has been changed: its content has the SHA-256 {found}")]
+    #[error("artifact {name} was changed: the SHA-256 of its content is {found}")]
     Changed {
         /// The name.
         name: String,
@@ -85,7 +85,7 @@ impl Artifacts {
         if found == hash { Ok(()) } else { Err(ArtifactError::Changed { name: name.to_owned(), found }) }
     }
 
-    /// Returns the file that a reference such as `artifact://round-001.diff` stands for.
+    /// Returns the file of a reference such as `artifact://round-001.diff`.
     pub fn resolve(&self, reference: &str) -> Result<PathBuf, ArtifactError> {
         let name =
             reference.strip_prefix("artifact://").ok_or_else(|| ArtifactError::NotAReference(reference.to_owned()))?;
@@ -121,7 +121,7 @@ impl Artifacts {
     }
 }
 
-/// Returns the name of the file that `diff/round-3.patch`, as the protocol spells it, stands for.
+/// Returns the file name for `diff/round-3.patch`, which is how the protocol spells it.
 fn alias(name: &str) -> Option<String> {
     let round: u32 = name.strip_prefix("diff/round-")?.strip_suffix(".patch")?.parse().ok()?;
     Some(format!("round-{round:03}.diff"))

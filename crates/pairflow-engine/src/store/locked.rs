@@ -1,5 +1,5 @@
-//! The one writer of a log: gets the lock, appends, and answers for what it acknowledges. The kernel frees the lock when
-//! its holder dies.
+//! The one writer of a log: takes the lock, repairs a torn tail, and appends durably. The kernel frees the lock when its
+//! holder dies.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use super::registry::LogOwner;
 use super::storage::{self, Guard, Handle, LockMode};
 use super::{Appended, Loaded, Log, Registry, StateSource, StorageError, StoreError, read};
 
-/// How long the maker of a new log waits for the lock.
+/// How long the creation of a log waits for the lock.
 const CREATE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A log that nobody else can write.
+/// A locked log: no other process can write it.
 pub struct Locked<M = BubbleState> {
     log: Log<M>,
     handle: Box<dyn Handle>,
@@ -31,19 +31,19 @@ pub struct Locked<M = BubbleState> {
     _guard: Guard,
 }
 
-/// What was mended when a log was locked.
+/// What was repaired when a log was locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repaired {
-    /// The remains of an append that never counted were set aside.
+    /// The rest of an unacknowledged append was moved to quarantine.
     SetAside {
-        /// Where they stood.
+        /// Where it was.
         torn: Torn,
-        /// The file that has them now.
+        /// The file that holds it now.
         kept: PathBuf,
     },
     /// The newline of the last line was added.
     Newline {
-        /// Where it stands now.
+        /// Where it is.
         offset: u64,
     },
 }
@@ -58,12 +58,12 @@ pub(super) struct Stamped<B> {
 }
 
 impl<M: Machine> Log<M> {
-    /// Makes a new log with its first append, in one step: there is never half of it.
+    /// Creates a log with its first append, in one step.
     pub fn create(&self, events: &[Event<M::Body>], at: Moment) -> Result<(Locked<M>, Appended<M>), StoreError> {
         self.create_after(events, at, || Ok(()))
     }
 
-    /// Makes the log of a new bubble, with its configuration beside it. A caller that comes too late changes neither.
+    /// Creates the log of a new bubble, with its configuration beside it. If the log exists, neither is changed.
     pub fn create_configured(
         &self,
         config: &str,
@@ -79,7 +79,7 @@ impl<M: Machine> Log<M> {
         Ok(storage::put(&*self.disk, &self.files.dir.join("bubble.toml"), text.as_bytes())?)
     }
 
-    /// Does the same, and `first` under the lock once it is known that there is no log yet.
+    /// Creates a log, and calls `first` under the lock once it is known that there is no log yet.
     pub(super) fn create_after(
         &self,
         events: &[Event<M::Body>],
@@ -101,7 +101,7 @@ impl<M: Machine> Log<M> {
         let stamped = stamp(events, at, &self.id, &Head::default(), beginning.as_ref())?;
         let owner = self.register_owner(key, stamped.first, 0)?;
         let handle = self.first(&stamped.bytes).inspect_err(|_| {
-            // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
+            // Nothing was acknowledged, so nothing stays. If the removal fails, too, the next attempt reports the rest.
             let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
         })?;
         let mut state = M::new(self.id.clone());
@@ -112,7 +112,7 @@ impl<M: Machine> Log<M> {
         Ok((locked, stamped.envelopes))
     }
 
-    /// Puts the first bytes of a log there, durably, and opens it.
+    /// Writes the first bytes of a log, durably, and opens it.
     fn first(&self, bytes: &[u8]) -> Result<Box<dyn Handle>, StoreError> {
         let path = self.files.transcript();
         storage::put(&*self.disk, &path, bytes)?;
@@ -121,7 +121,7 @@ impl<M: Machine> Log<M> {
         self.disk.open_append(&path)?.ok_or_else(|| self.missing())
     }
 
-    /// Reads the state, and writes the cache if it is missing or old and nobody is in the way.
+    /// Reads the state, and writes the cache if it is missing or old and the lock is free.
     pub fn refresh(&self) -> Result<Loaded<M>, StoreError> {
         let loaded = self.load()?;
         if loaded.from == StateSource::Cache || loaded.torn.is_some() || loaded.unterminated {
@@ -129,12 +129,12 @@ impl<M: Machine> Log<M> {
         }
         match self.lock(Duration::ZERO) {
             Ok(locked) => Ok(locked.into_loaded()),
-            // A cache that cannot be written is a slow one, not a wrong one.
+            // A missing cache only costs time.
             Err(_) => Ok(loaded),
         }
     }
 
-    /// Takes the lock, waiting for it at most as long as `patience`, and mends the end of the log if a crash tore it.
+    /// Takes the lock, waiting at most `patience`, and repairs a tail that a crash tore.
     pub fn lock(&self, patience: Duration) -> Result<Locked<M>, StoreError> {
         if self.disk.stat(&self.files.transcript())?.is_none() {
             return Err(self.missing());
@@ -154,7 +154,7 @@ impl<M: Machine> Locked<M> {
         Self { log, handle, loaded, repaired: None, poisoned: false, owner: None, _guard: guard }
     }
 
-    /// Has what is appended from here on sealed and noted by its owner.
+    /// Sets the owner that seals and notes later appends.
     pub(super) fn owned(self, owner: Option<LogOwner>) -> Self {
         Self { owner, ..self }
     }
@@ -173,14 +173,14 @@ impl<M: Machine> Locked<M> {
         self.loaded
     }
 
-    /// Returns what was mended when the lock was taken.
+    /// Returns what was repaired when the lock was taken.
     pub fn repaired(&self) -> Option<&Repaired> {
         self.repaired.as_ref()
     }
 
-    /// Writes down what happened. When this returns, it survives a power loss; if it fails, nothing happened.
+    /// Appends events. When this returns, they survive a power loss; if it fails, nothing was recorded.
     ///
-    /// One write, one sync. After a failure nothing more can be written: the log has to be locked and read anew.
+    /// One write, one sync. After a failure nothing more can be written: the log has to be locked and read again.
     pub fn append(&mut self, events: &[Event<M::Body>], at: Moment) -> Result<Vec<Envelope<M::Body>>, StoreError> {
         if self.poisoned {
             return Err(StoreError::Poisoned(self.log.files.transcript()));
@@ -205,16 +205,16 @@ impl<M: Machine> Locked<M> {
         Ok(stamped.envelopes)
     }
 
-    /// Cuts off what a failed append may have left, and says whether that worked.
+    /// Truncates what a failed append may have left. Returns whether that worked.
     ///
-    /// The failed sync is not tried again; the cut is synced through a file opened anew, as well as it can be.
+    /// The failed sync is not retried; the truncation is synced through a new handle.
     fn undo(&self) -> bool {
         let reopen = || self.log.disk.open_append(&self.log.files.transcript());
         let cut = self.handle.truncate(self.loaded.head.offset).is_ok();
         cut && reopen().is_ok_and(|handle| handle.is_some_and(|handle| handle.sync_data().is_ok()))
     }
 
-    /// Writes the cache. The log must be durable up to its head. A cache that cannot be written is a slow one only.
+    /// Writes the cache. The log must be durable up to its head. A missing cache only costs time.
     pub(super) fn save(&self) {
         let Loaded { state, head, .. } = &self.loaded;
         let save = || {
@@ -229,7 +229,7 @@ impl<M: Machine> Locked<M> {
         }
     }
 
-    /// Mends the end of the log, and makes durable what a writer that died may have left unsynced.
+    /// Repairs the tail, and syncs what a writer that died may have left unsynced.
     pub(super) fn recover(&mut self) -> Result<(), StoreError> {
         if self.loaded.from == StateSource::Cache {
             return Ok(());
@@ -239,7 +239,7 @@ impl<M: Machine> Locked<M> {
         Ok(())
     }
 
-    /// Mends the end of the log, whoever wrote it last.
+    /// Repairs the tail, for own and foreign logs.
     pub(super) fn repair_tail(&mut self) -> Result<(), StoreError> {
         self.repaired = match (self.loaded.torn, self.loaded.unterminated) {
             (Some(torn), _) => Some(self.set_aside(torn)?),
@@ -268,7 +268,7 @@ impl<M> std::fmt::Debug for Locked<M> {
     }
 }
 
-/// Gives events their numbers, names and time, and makes them the lines of one append.
+/// Turns events into the lines of one append, with their numbers, ids and time.
 pub(super) fn stamp<B: Payload>(
     events: &[Event<B>],
     at: Moment,

@@ -1,7 +1,8 @@
-//! The log of one machine: where it is, and reading it.
+//! The log of one machine: where its files are, and reading it.
 //!
 //! Reading needs no lock. A reader that meets a writer sees the log as before the append, as after it, or with a torn
-//! tail, which it takes as before.
+//! tail, which it takes as before. Paths follow from the repository and the name, never from what a log says: it may
+//! come from anywhere, and a repository may have been moved.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use super::read::{self, Cache, ReadError, TrustedWriter};
 use super::storage::{self, FileKind, FileStat, Guard, Handle, LockMode};
 use super::{Artifacts, CacheCondition, Loaded, Registry, Storage, StorageError, StoreError};
 
-/// How long a reader that found damage waits for the writer that it may have met.
+/// How long a reader that found damage waits for a writer that may be at work.
 const READER_PATIENCE: Duration = Duration::from_secs(2);
 /// How long `verify` waits for a writer.
 const VERIFY_PATIENCE: Duration = Duration::from_secs(10);
@@ -30,16 +31,16 @@ pub struct Log<M = BubbleState> {
     pub(super) disk: Arc<dyn Storage>,
     pub(super) files: LogFiles,
     pub(super) id: BubbleId,
-    /// Who knows whose the log is; without it every log is one's own, and nothing is sealed.
+    /// The registry of this user's logs; without it every log counts as own, and nothing is sealed.
     pub(super) registry: Option<Registry>,
-    /// The cache as it was last read, with what was known of its file: the same file is not read twice.
+    /// The cache as it was last read, with the metadata of its file, so that the same file is not read twice.
     known: Arc<Mutex<ReadCache<M>>>,
 }
 
 /// What a log holds, or was added to it.
 pub type Appended<M = BubbleState> = Vec<Envelope<<M as Machine>::Body>>;
 
-/// A cache, with what was known of its file when it was read.
+/// A cache, with the metadata that its file had when it was read.
 type ReadCache<M> = Option<(FileStat, Cache<M>)>;
 
 /// An open log, and the cache beside it.
@@ -52,19 +53,19 @@ pub struct Verified<M = BubbleState> {
     pub envelopes: u64,
     /// How many bytes.
     pub bytes: u64,
-    /// The hash of its last line, which stands for all of it.
+    /// The hash of its last line, which covers the whole log.
     pub hash: LineHash,
-    /// The state that it tells.
+    /// The state that follows from it.
     pub state: M,
 }
 
 impl<M: Machine> Log<M> {
-    /// Names a log; nothing is read yet.
+    /// Makes a handle; nothing is read yet.
     pub fn new(disk: Arc<dyn Storage>, files: LogFiles, id: BubbleId) -> Self {
         Self { disk, files, id, registry: None, known: Arc::default() }
     }
 
-    /// Has the log written and acted on only if it is a bubble of the user with this registry.
+    /// Restricts writing and acting to logs in this registry.
     pub fn owned(self, registry: Registry) -> Self {
         Self { registry: Some(registry.of::<M>()), ..self }
     }
@@ -82,7 +83,7 @@ impl<M: Machine> Log<M> {
         self.read(&*handle, cache)
     }
 
-    /// Returns who knows whose the log is.
+    /// Returns the registry that decides whose the log is.
     pub fn registry(&self) -> Option<&Registry> {
         self.registry.as_ref()
     }
@@ -94,9 +95,9 @@ impl<M: Machine> Log<M> {
         Ok(envelopes)
     }
 
-    /// Hands over all envelopes, each of them verified, without keeping them. A torn tail is left out.
+    /// Calls `each` with every verified envelope. A torn tail is left out.
     ///
-    /// If the log is damaged, the envelopes before the damage have been handed over already.
+    /// If the log is damaged, `each` has been called for the envelopes before the damage.
     pub fn visit(&self, each: &mut impl FnMut(Envelope<M::Body>)) -> Result<End, StoreError> {
         Ok(self.scan(each)?.1.end)
     }
@@ -148,7 +149,7 @@ impl<M: Machine> Log<M> {
         Artifacts::new(Arc::clone(&self.disk), self.files.artifacts())
     }
 
-    /// Returns whose log this is.
+    /// Returns the name of the bubble.
     pub fn id(&self) -> &BubbleId {
         &self.id
     }
@@ -182,7 +183,7 @@ impl<M: Machine> Log<M> {
         Ok((handle, cache))
     }
 
-    /// Reads the cache; one that cannot be trusted, or is no file that can be read, is none.
+    /// Reads the cache; nothing if it cannot be read or trusted.
     pub(super) fn cache(&self) -> Result<Option<Cache<M>>, StorageError> {
         let path = self.files.state();
         let stat = self.disk.stat(&path).ok().flatten();
@@ -202,14 +203,14 @@ impl<M: Machine> Log<M> {
             }
             Err(error) if error.source.kind() == std::io::ErrorKind::PermissionDenied => Ok(None),
             Err(error) => match self.disk.stat(&path)? {
-                // The cache says what was acknowledged: a disk that fails to tell must not pass for one that has none.
+                // The cache says what was acknowledged: a failing disk must not look like a missing cache.
                 Some(stat) if stat.kind == FileKind::File => Err(error),
                 _ => Ok(None),
             },
         }
     }
 
-    /// Returns whose cache counts.
+    /// Returns whose cache is trusted.
     pub(super) fn trusted_writer(&self) -> Result<TrustedWriter, StorageError> {
         let Some(registry) = &self.registry else { return Ok(TrustedWriter::Anyone) };
         Ok(registry.key()?.map_or(TrustedWriter::NoOne, TrustedWriter::Holder))
@@ -235,7 +236,7 @@ impl<M: Machine> Log<M> {
         }
     }
 
-    /// What to say where no log is: that there is no bubble, or that the bubble has lost it.
+    /// Makes the error for a missing log: there is no bubble, or the bubble has lost its log.
     pub(crate) fn missing(&self) -> StoreError {
         let (id, path) = (self.id.clone(), self.files.transcript());
         if self.is_gone() {
@@ -245,7 +246,7 @@ impl<M: Machine> Log<M> {
         }
     }
 
-    /// Puts the places at which the files are into a state.
+    /// Sets the paths in a state to where its files are; paths in a log are never used.
     pub fn set_locations(&self, state: &mut M) {
         let (repo, worktree) = (self.files.repo(), self.files.worktree());
         state.place(&Places { repo, worktree: &worktree, common_dir: &|| self.common_dir() });
@@ -261,7 +262,7 @@ impl<M: Machine> Log<M> {
         named.map_or(dot_git, |named| self.files.repo().join(named))
     }
 
-    /// Returns a name in quarantine that is not taken.
+    /// Returns a free file name in quarantine.
     pub(super) fn quarantine(&self, stem: &str, ending: &str) -> Result<PathBuf, StorageError> {
         let dir = self.files.quarantine();
         storage::make_dirs(&*self.disk, &dir)?;
@@ -271,7 +272,7 @@ impl<M: Machine> Log<M> {
         Ok(dir.join(free.expect("a directory does not hold every name")))
     }
 
-    /// Whether the bubble has a log. A disk that fails to tell does not pass for one that has none.
+    /// Whether the bubble has a log; an error if the disk fails.
     pub fn is_there(&self) -> Result<bool, StoreError> {
         Ok(self.disk.stat(&self.files.transcript())?.is_some())
     }
@@ -281,19 +282,21 @@ impl<M: Machine> Log<M> {
         matches!(self.disk.stat(&self.files.transcript()), Ok(Some(_)))
     }
 
-    /// Whether the bubble is known to have had a log that is not there any more: its state is written after it.
+    /// Whether the log is missing although there is a state: the state is always written after the log.
     pub fn is_gone(&self) -> bool {
         let (log, state) = (self.disk.stat(&self.files.transcript()), self.disk.stat(&self.files.state()));
         matches!((log, state), (Ok(None), Ok(Some(_))))
     }
 
-    /// Says what is to be thought of `state.json`. Only reads.
+    /// Returns the condition of `state.json`. Only reads.
     pub fn state_file(&self) -> Result<CacheCondition<M>, StoreError> {
         let path = self.files.state();
         match self.disk.stat(&path)? {
             None => Ok(CacheCondition::Absent),
-            Some(stat) if stat.kind != FileKind::File => Ok(CacheCondition::Wrong("it is no file")),
-            Some(stat) if stat.len > read::MOST_BYTES => Ok(CacheCondition::Wrong("it is larger than any state")),
+            Some(stat) if stat.kind != FileKind::File => Ok(CacheCondition::Wrong("it is not a regular file")),
+            Some(stat) if stat.len > read::MOST_BYTES => {
+                Ok(CacheCondition::Wrong("it is larger than any state that pairflow writes"))
+            }
             Some(_) => {
                 let (bytes, by) = (self.disk.read(&path)?, self.trusted_writer()?);
                 Ok(bytes.map_or(CacheCondition::Absent, |bytes| read::judge(&bytes, &self.id, &by)))
@@ -301,9 +304,9 @@ impl<M: Machine> Log<M> {
         }
     }
 
-    /// Hands over the envelopes that stand behind `head`, each of them verified, and returns where the log ends now.
+    /// Calls `each` with every verified envelope after `head`, and returns where the log ends now.
     ///
-    /// Returns nothing if the log does not go on from there: then it is another one, to be read from its beginning.
+    /// Returns nothing if the log does not continue from there: it was replaced and has to be read from its beginning.
     pub fn visit_after(
         &self,
         head: &Head,
@@ -320,7 +323,7 @@ impl<M: Machine> Log<M> {
         Ok(Some(scanned.head))
     }
 
-    /// Waits a little for the log to grow past `head`, looking every `pace`.
+    /// Waits up to 250 ms for the log to grow past `head`, and polls it every `pace`.
     pub fn wait_past(&self, head: &Head, pace: Duration) {
         let until = Instant::now() + AT_MOST;
         while Instant::now() < until {
@@ -354,7 +357,7 @@ impl<M> std::fmt::Debug for Log<M> {
     }
 }
 
-/// How long a waiter waits at most before it looks again by itself.
+/// The longest wait for the log to grow.
 const AT_MOST: Duration = Duration::from_millis(250);
 
 /// The directory and the lock of one log beneath `.pairflow/`.

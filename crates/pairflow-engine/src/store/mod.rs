@@ -1,4 +1,4 @@
-//! What a machine has on disk: its log, the cache of its state, and its artifacts. Written once, for every [`Machine`].
+//! The files of a machine on disk: its log, the cache of its state, and its artifacts. One store serves every [`Machine`].
 //!
 //! [`Machine`]: pairflow_core::log::Machine
 //!

@@ -1,8 +1,8 @@
-//! How it is decided whose a log is. pairflow acts for its own bubbles only.
+//! Decides whose a log is, and adopts foreign ones. pairflow acts for its own bubbles only.
 //!
-//! A log is own when it is on record in the user's state directory, does not end before what is known of it there, and
-//! everything that came since is sealed with the user's key. A log that arrived in any other way (a clone, a copy, a
-//! restored backup, somebody else's) can be read, and causes nothing.
+//! A log is own when it is registered in the user's state directory, does not end before the end known there, and
+//! everything after that is sealed with the user's key. A log that arrived in any other way (a clone, a copy, a restored
+//! backup, from another user) can be read and is never acted on, until a person has seen it and adopts it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,9 +27,9 @@ impl<M: Machine> Log<M> {
         match self.ownership_of(&*handle)? {
             Ok(_) => Ok(None),
             Err(why) => {
-                // Whose ever it is, nothing can be done with a log of another version.
+                // A log of another version cannot be used, own or foreign.
                 self.check_format(&*handle)?;
-                // What looks as if it had been replaced may be damaged, which is another thing to tell.
+                // A log that looks replaced may be damaged, which is another error.
                 if matches!(why, Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. }) {
                     self.load()?;
                 }
@@ -43,7 +43,7 @@ impl<M: Machine> Log<M> {
         let Some(line) = first_bytes(handle)? else { return Ok(()) };
         match Scan::<M::Body>::new(&self.id, 0).feed(&line, &mut |_| {}).map_err(ReadError::from) {
             Err(error @ ReadError::OtherFormat { .. }) => Err(self.store_error(error)),
-            // What else may be wrong with it is told when it is read.
+            // Any other damage is reported when the log is read.
             _ => Ok(()),
         }
     }
@@ -67,9 +67,9 @@ impl<M: Machine> Log<M> {
         self.untrusted_location()?.map_or(Ok(()), |why| Err(StoreError::Foreign { id, why }))
     }
 
-    /// Judges an open log: what seals its next append if it is this user's, or why it is foreign.
+    /// Judges an open log: its owner, who seals the next append, or why it is foreign.
     ///
-    /// Without a registry nothing is sealed, and every log is one's own.
+    /// Without a registry nothing is sealed, and every log counts as own.
     pub(super) fn ownership_of(&self, handle: &dyn Handle) -> Result<Result<Option<LogOwner>, Foreign>, StoreError> {
         let Some(registry) = &self.registry else { return Ok(Ok(None)) };
         if let Some(why) = self.untrusted_location()? {
@@ -90,15 +90,14 @@ impl<M: Machine> Log<M> {
         if first_line(handle)?.is_none_or(|first| first == expected) {
             return Ok(Err(why));
         }
-        // The record is about another bubble, which was at this place before.
+        // The record is about another bubble that was here before.
         Ok(Err(match self.foreign_reason(registry, handle)? {
             Foreign::Unknown => Foreign::Replaced(1),
             other => other,
         }))
     }
 
-    /// Puts the bubble on record: this user's lines begin at the byte `since` with a line that has the hash `instance`.
-    /// Returns what the writer of the lines after it needs.
+    /// Registers the bubble: this user's lines begin at byte `since` with a line of the hash `instance`. Returns the owner.
     pub(super) fn register_owner(
         &self,
         key: Option<SealKey>,
@@ -127,14 +126,14 @@ impl<M: Machine> Log<M> {
         Ok(scan.finish())
     }
 
-    /// Whether the log would be this user's if nothing were known of its end: it may only have been shortened.
+    /// Whether the log is this user's except that it may have been shortened.
     pub(super) fn is_own_but_shortened(&self, handle: &dyn Handle) -> Result<bool, StoreError> {
         let Some(registry) = &self.registry else { return Ok(true) };
         let Some(KnownBubble { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
         Ok(entry.moving.is_empty() && judge::<M>(registry.key()?, KnownBubble { entry, head: None }, handle)?.is_ok())
     }
 
-    /// Says where a log comes from that is not on record here.
+    /// Returns why a log that is not registered here is foreign.
     fn foreign_reason(&self, registry: &Registry, handle: &dyn Handle) -> Result<Foreign, StoreError> {
         let here = self.files.repo();
         Ok(match self.find_moved(registry, handle)? {
@@ -148,8 +147,8 @@ impl<M: Machine> Log<M> {
 
     /// Returns the records of a log that was moved here, or what it is instead.
     ///
-    /// It was moved if it is the continuation of a log on record whose place is empty now. Two records of the same
-    /// first line may be an original and its adopted copy; the seals tell them apart.
+    /// It was moved if it continues a registered log that is no longer at its path. Two records of the same first line may
+    /// be an original and its adopted copy; the seals tell them apart.
     pub(super) fn find_moved(
         &self,
         registry: &Registry,
@@ -175,8 +174,8 @@ impl<M: Machine> Log<M> {
         Ok(Err(copy.or(refused).unwrap_or(Foreign::Unknown)))
     }
 
-    /// Whether the log of a record is where it was. Only the absence of a log or that of another bubble shows that it
-    /// is not; what cannot be read may be it.
+    /// Whether the log of a record is still at its path. It is not if there is no log, or that of another bubble; a log
+    /// that cannot be read may be it.
     fn is_present(&self, entry: &Registered) -> bool {
         let there = LogFiles::of::<M>(&entry.repo.join(".pairflow"), &entry.id).transcript();
         let other = |handle: &dyn Handle| -> Result<bool, StorageError> {
@@ -193,8 +192,8 @@ impl<M: Machine> Log<M> {
 
     /// Reads a foreign log for the person who may adopt it; nothing if it is this user's.
     ///
-    /// The state is read from the log itself: what came along with a foreign log has no say. Fails for a log that cannot
-    /// be adopted.
+    /// The state is read from the log itself: a cache that came with it is not used. Fails for a log that cannot be
+    /// adopted.
     pub fn examine(&self) -> Result<Option<ForeignLog<M>>, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         self.check_format(&*handle)?;
@@ -208,13 +207,13 @@ impl<M: Machine> Log<M> {
 
     /// Makes a foreign log this user's: `events` are its first lines here. The log has to be as it was shown.
     ///
-    /// The record comes first; a log that has not got these lines is foreign still, whatever became of this process.
+    /// The record is written first; until the log has these lines, it stays foreign even if this process dies.
     pub fn adopt(&self, shown: &ForeignLog<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
         self.adopt_locked(self.lock_shown(shown)?, events, at)
     }
 
-    /// Makes a log this user's anew that has been shortened and else is theirs; nothing if it is not. `events` says what
-    /// its first lines are in the state that is left.
+    /// Adopts a log again that is this user's but was shortened; nothing if it is not. `events` returns its first lines
+    /// for the state that is left.
     pub fn readopt(
         &self,
         events: impl FnOnce(&M) -> Vec<Event<M::Body>>,
@@ -245,8 +244,8 @@ impl<M: Machine> Log<M> {
         Ok(locked)
     }
 
-    /// Puts a log on record here that was moved from another repository, after `bring` has brought along what belongs to
-    /// it from the repositories in which it may have been. The log has to be as it was shown.
+    /// Registers a log that was moved here with its repository, after `bring` has moved its worktree from one of the
+    /// repositories that it may have been in. The log has to be as it was shown.
     pub fn complete_move<E: From<StoreError>>(
         &self,
         shown: &ForeignLog<M>,
@@ -267,7 +266,7 @@ impl<M: Machine> Log<M> {
         Ok((registry, self.find_moved(registry, &*handle)?.map_err(|_| changed())?))
     }
 
-    /// Takes the lock on a foreign log that still is as it was shown.
+    /// Locks a foreign log that has not changed since it was shown.
     fn lock_shown(&self, shown: &ForeignLog<M>) -> Result<Locked<M>, StoreError> {
         let locked = self.lock_foreign()?;
         let why = self.ownership_of(locked.handle())?.err();
@@ -277,7 +276,7 @@ impl<M: Machine> Log<M> {
         Ok(locked)
     }
 
-    /// Takes the lock on a log at its place, whose ever it is.
+    /// Locks a log, own or foreign.
     fn lock_foreign(&self) -> Result<Locked<M>, StoreError> {
         self.insist_on_trusted_location()?;
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
@@ -287,7 +286,7 @@ impl<M: Machine> Log<M> {
     }
 }
 
-/// Returns the repositories in which a bubble with these records may have been.
+/// Returns the repositories that a bubble with these records may have been in.
 pub(super) fn places(records: &[KnownBubble]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for entry in records.iter().map(|known| &known.entry) {
@@ -300,7 +299,7 @@ pub(super) fn places(records: &[KnownBubble]) -> Vec<PathBuf> {
     places
 }
 
-/// Judges a log that is on record.
+/// Judges a registered log.
 fn judge<M: Machine>(
     key: Option<SealKey>,
     known: KnownBubble,
@@ -328,7 +327,7 @@ fn judge<M: Machine>(
     let mut scan = TailScan::<M::Body>::new(&sealer, known.is_none());
     read::lines(handle, begins, &mut |line| line.is_empty() || scan.take(line))?;
     let (judged, first) = scan.finish();
-    // Without anything that is known, the log has to begin with this user's first line.
+    // Without a known end, the log has to begin with this user's first line.
     let why = match (judged.worst, known.is_some()) {
         (_, false) if judged.appends == 0 => Some(Foreign::Forged(SealState::Unsealed)),
         (_, false) if first != Some(entry.instance) => Some(Foreign::Unknown),
@@ -338,7 +337,7 @@ fn judge<M: Machine>(
     Ok(why.map_or(Ok(LogOwner { entry, sealer }), Err))
 }
 
-/// Whether the line that ends at `known` is the one that was there, its newline left aside.
+/// Whether the line that ends at `known` is still the same, except for its newline.
 fn holds(handle: &dyn Handle, known: &Head) -> Result<bool, StorageError> {
     let plausible = (1..=MAX_LINE as u64).contains(&known.last_len) && known.last_len <= known.offset;
     let mut line = vec![0; if plausible { known.last_len as usize - 1 } else { 0 }];
@@ -363,15 +362,15 @@ fn first_bytes(handle: &dyn Handle) -> Result<Option<Vec<u8>>, StorageError> {
     }))
 }
 
-/// How long the lock on a foreign log is waited for.
+/// How long to wait for the lock of a foreign log.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A foreign log as it is shown to the person who may adopt it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeignLog<M = BubbleState> {
-    /// The state that the log itself tells.
+    /// The state, read from the log itself.
     pub state: M,
-    /// Where it ends. The hash of its last line stands for all of it.
+    /// Where it ends. The hash of its last line covers the whole log.
     pub head: Head,
     /// Why it is foreign.
     pub why: Foreign,

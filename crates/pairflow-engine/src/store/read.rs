@@ -1,4 +1,9 @@
-//! Reading a log from disk: as little of it as the cache allows, and in pieces.
+//! Reads a log from disk, in pieces and only the part that the cache does not cover.
+//!
+//! The cache is `state.json`: the state for people and tools, with what a later load needs to skip the log. It is
+//! replaced in one step and never synced. It ends in a checksum and a code made with the user's key; if anything is
+//! wrong with it, the log is read instead. It is written only when the log is durable up to its head, so its offset also
+//! says how much of the log was acknowledged.
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
@@ -12,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::StorageError;
 use super::storage::{FileStat, Handle};
 
-/// A state as its log tells it.
+/// A state, read from its log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded<M = BubbleState> {
     /// The state.
@@ -21,7 +26,7 @@ pub struct Loaded<M = BubbleState> {
     pub head: Head,
     /// The remains of an append that never counted, if there are any.
     pub torn: Option<Torn>,
-    /// Whether the last line lacks only its newline; the head counts it nevertheless.
+    /// Whether the last line lacks only its newline; the head includes that line.
     pub unterminated: bool,
     /// Where the state came from.
     pub from: StateSource,
@@ -60,10 +65,10 @@ impl From<StorageError> for ReadError {
     }
 }
 
-/// How much is read at once; fits into the caches of a processor.
+/// How much is read at once: fits into a processor's cache.
 const PIECE: usize = 256 << 10;
 
-/// A log is made in one step with its first append, so an empty one is never what a crash left.
+/// A log is created in one step with its first append, so a crash never leaves an empty one.
 const NEVER_EMPTY: u64 = 1;
 
 /// Reads the state of a log, from the cache as far as it can be trusted.
@@ -95,7 +100,7 @@ pub(super) fn acknowledged_to<M>(cache: Option<&Cache<M>>, stat: &FileStat) -> u
     cache.filter(|cache| cache.is_of(stat)).map_or(NEVER_EMPTY, |cache| cache.head.offset.max(NEVER_EMPTY))
 }
 
-/// Whether the line that ends at `head` is the one that the head speaks of.
+/// Whether the line that ends at `head` has the hash that `head` names.
 pub(super) fn ends_at(log: &dyn Handle, head: &Head) -> Result<bool, StorageError> {
     let plausible = head.last_len <= head.offset && head.last_len <= MAX_LINE as u64;
     let mut line = vec![0; if plausible { head.last_len as usize } else { 0 }];
@@ -130,9 +135,10 @@ pub(super) fn run<B: Payload>(
     }
 }
 
-/// Hands over every line of a log from `at` on, without its newline, also a last one that lacks it; until one says no.
+/// Calls `each` with every line from `at` on, without its newline, until it returns false. A last line without a newline
+/// is included.
 ///
-/// A line that is longer than a line may be ends it, too: the file may be a hole of any size.
+/// It also stops at a line above the limit: the file may be a hole of any size.
 pub(super) fn lines(log: &dyn Handle, mut at: u64, each: &mut impl FnMut(&[u8]) -> bool) -> Result<(), StorageError> {
     let (mut piece, mut held) = (vec![0; PIECE], 0);
     loop {
@@ -168,7 +174,7 @@ pub(super) fn copy(handle: &dyn Handle, offset: u64, len: u64) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// What a cache says of a log.
+/// The content of a cache.
 #[derive(Clone)]
 pub(super) struct Cache<M> {
     pub(super) state: M,
@@ -178,23 +184,23 @@ pub(super) struct Cache<M> {
     ctime_ns: i64,
 }
 
-/// Whose cache is believed.
+/// Whose caches are trusted.
 pub(super) enum TrustedWriter {
-    /// Everybody's: no log has an owner here.
+    /// Everybody's: logs have no owner here.
     Anyone,
     /// Only what was written with this key.
     Holder(SealKey),
-    /// Nobody's: the user has no key.
+    /// No one's: the user has no key.
     NoOne,
 }
 
-/// No state is larger; what is, was not written by pairflow and is not read.
+/// The size limit of a cache; a larger file was not written by pairflow.
 pub(super) const MOST_BYTES: u64 = 64 << 20;
 
-/// A state is only as good as the rules that made it.
+/// Another version may have other rules, so its caches are not used.
 const WRITER: &str = env!("CARGO_PKG_VERSION");
 
-/// The part of `state.json` that is not for people.
+/// The part of `state.json` for pairflow itself.
 #[derive(Serialize, Deserialize)]
 struct StoredState<U> {
     v: u32,
@@ -237,7 +243,7 @@ pub(super) fn encode<M: Machine>(
     Ok(bytes)
 }
 
-/// Reads `state.json`; nothing if it is not whole, not by this version, of another bubble, or without the key's code.
+/// Reads `state.json`; nothing if it is damaged, by another version, of another bubble, or without the key's code.
 pub(super) fn decode<M: Machine>(bytes: &[u8], id: &BubbleId, by: &TrustedWriter) -> Option<Cache<M>> {
     let body = whole(bytes)?;
     if !by.wrote(body) {
@@ -250,30 +256,30 @@ pub(super) fn decode<M: Machine>(bytes: &[u8], id: &BubbleId, by: &TrustedWriter
     ours.then_some(Cache { state, head, ino, mtime_ns, ctime_ns })
 }
 
-/// What is to be said of a `state.json`.
+/// The condition of a `state.json`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CacheCondition<M = BubbleState> {
-    /// There is none; it is made again from the log.
+    /// It is missing; it is derived again from the log.
     Absent,
-    /// Another version of pairflow wrote it; it is made again from the log.
+    /// Another version of pairflow wrote it; it is derived again from the log.
     OtherVersion,
-    /// It is whole, and speaks of the log up to this line.
+    /// It is valid for the log up to this line.
     Says {
-        /// The number of the last line that it knows.
+        /// The number of that line.
         seq: u64,
-        /// The state that it tells.
+        /// The state that follows from it.
         state: Box<M>,
     },
-    /// It was not written with this user's key; it is made again from the log.
+    /// It was not written with this user's key; it is derived again from the log.
     NotYours,
-    /// It is not what pairflow wrote, and this is why.
+    /// It is not what pairflow wrote, for this reason.
     Wrong(&'static str),
 }
 
-/// Says what is to be thought of the bytes of a `state.json`.
+/// Judges the bytes of a `state.json`.
 pub(super) fn judge<M: Machine>(bytes: &[u8], id: &BubbleId, by: &TrustedWriter) -> CacheCondition<M> {
     let Some(body) = whole(bytes) else {
-        return CacheCondition::Wrong("it is broken, or was edited: its checksum does not fit");
+        return CacheCondition::Wrong("it is damaged or was edited: its checksum does not match");
     };
     match serde_json::from_slice::<StateFile<IgnoredAny>>(bytes) {
         Ok(StateFile { cache }) if cache.v != M::CACHE_FORMAT || cache.by != WRITER => {
@@ -281,7 +287,7 @@ pub(super) fn judge<M: Machine>(bytes: &[u8], id: &BubbleId, by: &TrustedWriter)
         }
         Ok(_) if !by.wrote(body) => return CacheCondition::NotYours,
         Ok(_) => {}
-        Err(_) => return CacheCondition::Wrong("it is no state of this log"),
+        Err(_) => return CacheCondition::Wrong("it is not a state of this log"),
     }
     match decode(bytes, id, by) {
         Some(Cache { state, head, .. }) => CacheCondition::Says { seq: head.seq, state: Box::new(state) },
@@ -289,21 +295,21 @@ pub(super) fn judge<M: Machine>(bytes: &[u8], id: &BubbleId, by: &TrustedWriter)
     }
 }
 
-/// What the code in `state.json` is made for.
+/// What the code is computed for.
 const KIND: &str = "state.json";
 /// `,"code":"…"` with 32 digits.
 const CODE_FIELD: usize = 42;
 /// `,"crc":"xxxxxxxx"}` and a newline.
 const END_LEN: usize = 19;
 
-/// Returns what stands before the checksum, if that fits.
+/// Returns the part before the checksum, if the checksum matches.
 fn whole(bytes: &[u8]) -> Option<&[u8]> {
     let (body, end) = bytes.split_at_checked(bytes.len().checked_sub(END_LEN)?)?;
     (ending(body).as_bytes() == end).then_some(body)
 }
 
 impl TrustedWriter {
-    /// Whether one who is believed wrote what stands before the checksum.
+    /// Whether a trusted writer wrote the part before the checksum.
     fn wrote(&self, body: &[u8]) -> bool {
         let key = match self {
             Self::Anyone => return true,

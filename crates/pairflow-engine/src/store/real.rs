@@ -1,4 +1,4 @@
-//! The disk of the machine: files that only their owner may read, and the kernel's own locks.
+//! The real disk: files that only their owner may read, and kernel locks.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -20,7 +20,7 @@ pub struct RealDisk;
 /// The largest file that is read at once; every one of ours is much smaller.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// How long to wait between two looks at a lock that is held.
+/// The pauses between two attempts to take a lock.
 const PAUSES: BackOff = BackOff::new(Duration::from_micros(200), Duration::from_millis(5));
 
 impl Storage for RealDisk {
@@ -48,8 +48,8 @@ impl Storage for RealDisk {
         write().map_err(|e| StorageError::new("write", path, e))
     }
 
-    /// The two files change places again and again. A new file for each content would have to be given room on the disk
-    /// before the next sync of the log, which would wait for that.
+    /// The two files swap names each time. A new file for each content would need blocks to be allocated, and the next
+    /// sync of the log would wait for that.
     fn renew(&self, path: &Path, spare: &Path, bytes: &[u8]) -> Result<(), StorageError> {
         let write = || {
             let file = plain(spare, OpenOptions::new().write(true).create(true))?;
@@ -58,10 +58,10 @@ impl Storage for RealDisk {
             if file.metadata()?.len() == len { Ok(()) } else { file.set_len(len) }
         };
         write().map_err(|e| StorageError::new("write", spare, e))?;
-        // Something else than a file in its place, such as a link, is replaced and never kept.
+        // Anything else in its place, such as a link, is replaced and never kept.
         let there = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
         let swapped = there && renameat_with(CWD, spare, CWD, path, RenameFlags::EXCHANGE).is_ok();
-        // There may be nothing yet to change places with, or a file system that cannot do it.
+        // There may be no file to swap with yet, or the file system cannot do it.
         if swapped { Ok(()) } else { self.rename(spare, path) }
     }
 
@@ -124,8 +124,8 @@ impl Storage for RealDisk {
     }
 }
 
-/// Returns who holds the lock of a path, as far as the kernel tells: also holders of locks on files of other file systems
-/// that have the same number.
+/// Returns the processes that hold the lock of a path, by `/proc/locks`. It may include holders of locks on files of
+/// other file systems that have the same inode number.
 pub(crate) fn lock_holders(path: &Path) -> Vec<u32> {
     let Ok(ino) = fs::metadata(path).map(|meta| meta.ino().to_string()) else { return Vec::new() };
     let locks = regular::read_text(Path::new("/proc/locks")).unwrap_or_default();
@@ -138,7 +138,7 @@ pub(crate) fn lock_holders(path: &Path) -> Vec<u32> {
     locks.lines().filter_map(holder).filter(|pid| *pid > 0).collect()
 }
 
-/// Tries once to lock a file; a file that lost its name meanwhile does not count, as others would lock the new one.
+/// Tries once to lock a file. A file that was replaced in the meantime does not count: others would lock the new one.
 fn try_lock(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
     let file = plain(path, OpenOptions::new().read(true).write(true).create(true))?;
     let locked = match mode {
@@ -202,7 +202,7 @@ impl Handle for RealFile {
         if written == bytes.len() {
             return Ok(());
         }
-        // The reason of a short write is told by the next one: almost always a full disk.
+        // The next write returns the reason of a short one: almost always a full disk.
         let rest = (&self.file).write(&bytes[written..]);
         let reason = rest.err().unwrap_or_else(|| io::Error::new(ErrorKind::WriteZero, "only a part was written"));
         self.tried("append to", Err(reason))
@@ -217,8 +217,7 @@ impl Handle for RealFile {
     }
 }
 
-/// Opens a regular file that is the owner's alone. A symbolic link in its place is never followed, a FIFO never waited
-/// for.
+/// Opens a regular file with permissions for its owner only. A symbolic link is never followed, a FIFO never waited for.
 fn plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     regular::open_with(path, options.mode(0o600), Symlinks::Refuse)
 }

@@ -1,8 +1,8 @@
-//! Which bubbles are this user's: a record of each in the user's state directory, and the key that seals their logs.
+//! The registry of this user's bubbles: a record of each in the state directory, and the key that seals their logs.
 //!
-//! A record is durable before the first line that it stands for is written. Beside it is a note that repeats it, with
-//! the newest known end of the log: written after each append, never synced, and only ever behind the log. A record that
-//! has to make room for one of another log is set aside, not lost. Nothing here decides whose a log is; see `ownership`.
+//! A record is durable before the first line of its log is written. Beside it is a note that repeats it with the newest
+//! known end of the log: written after each append, never synced, and never ahead of the log. The record of another log
+//! at the same path is set aside, not lost. Whose a log is is decided in `ownership`.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ use serde::{Deserialize, Serialize};
 use super::storage::{self, FileKind, FileStat, LockMode};
 use super::{Storage, StorageError, StoreError};
 
-/// How long the making of a key waits for another process that makes it.
+/// How long to wait for another process that creates the key.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// No record and no key is larger.
+/// The size limit of a record and of the key.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// The bubbles of one user on one machine.
@@ -35,7 +35,7 @@ pub struct Registry {
     pub(super) state: PathBuf,
     /// The directory of the records in it.
     records: &'static str,
-    /// The key as it was last read, with what was known of its file: the same file is not read twice.
+    /// The key as it was last read, with the metadata of its file, so that the same file is not read twice.
     known: Arc<Mutex<Option<(FileStat, SealKey)>>>,
 }
 
@@ -54,13 +54,13 @@ pub struct Registered {
     pub since: u64,
     /// The name of the key that seals them.
     pub key: String,
-    /// Where the repository may be instead, because the record is being moved there. Until that is done, it makes no log
-    /// this user's.
+    /// Where the repository may be instead, while the record is being moved. Until that is done, it makes no log this
+    /// user's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moving: Vec<PathBuf>,
 }
 
-/// What is known of a bubble of this user.
+/// The record of a bubble, with the known end of its log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownBubble {
     /// Its record.
@@ -69,7 +69,7 @@ pub struct KnownBubble {
     pub head: Option<Head>,
 }
 
-/// What the writer of an own log needs: its record, and what seals it.
+/// The owner of a log as its writer needs it: the record, and what seals appends.
 #[derive(Debug, Clone)]
 pub(super) struct LogOwner {
     pub(super) entry: Registered,
@@ -77,12 +77,12 @@ pub(super) struct LogOwner {
 }
 
 impl Registry {
-    /// Names the registry of bubbles in the state directory `state`.
+    /// Returns the registry of bubbles in the state directory `state`.
     pub fn new(disk: Arc<dyn Storage>, state: PathBuf) -> Self {
         Self { disk, state, records: BubbleState::DIR, known: Arc::default() }
     }
 
-    /// Names the registry of another machine's logs in the same state directory.
+    /// Returns the registry of another machine's logs in the same state directory.
     pub(super) fn of<M: Machine>(self) -> Self {
         Self { records: M::DIR, ..self }
     }
@@ -99,7 +99,7 @@ impl Registry {
         let text = String::from_utf8_lossy(&bytes);
         let unusable = || {
             let why =
-                "it is not a key of pairflow; restore it from a backup, or move it away and run 'pairflow adopt --all'";
+                "it is not a pairflow key; restore it from a backup, or move it away and run 'pairflow adopt --all'";
             StorageError::new("use", &path, io::Error::new(ErrorKind::InvalidData, why))
         };
         let key = secret_of(text.trim_end()).map(SealKey::new).ok_or_else(unusable)?;
@@ -107,7 +107,7 @@ impl Registry {
         Ok(Some(key))
     }
 
-    /// Returns the user's key, which is made if there is none yet.
+    /// Returns the user's key; creates it if there is none yet.
     pub fn key_or_new(&self) -> Result<SealKey, StorageError> {
         if let Some(key) = self.key()? {
             return Ok(key);
@@ -128,7 +128,7 @@ impl Registry {
 
     /// Returns the record of a bubble, with the newest known end of its log.
     ///
-    /// One that is damaged counts as none: the log is then foreign until it is adopted.
+    /// A damaged record counts as none: the log is then foreign until it is adopted.
     pub fn find(&self, repo: &Path, id: &BubbleId) -> Result<Option<KnownBubble>, StorageError> {
         self.known_at(&self.dir_of(repo), id, |entry| entry.repo == repo && entry.id == *id)
     }
@@ -166,15 +166,15 @@ impl Registry {
 
     /// Records a bubble; when this returns, the record survives a power loss.
     ///
-    /// `head` is the newest known end of its log; what was known of it before is gone. The record of another log at this
-    /// place is set aside.
+    /// `head` is the newest known end of its log and replaces an earlier one. The record of another log at this path is set
+    /// aside.
     pub fn register(&self, bubble: &Registered, head: Option<&Head>) -> Result<(), StorageError> {
         let path = self.record(&bubble.repo, &bubble.id, "json");
         storage::make_dirs(&*self.disk, storage::parent(&path))?;
         let other = self.find(&bubble.repo, &bubble.id)?.filter(|known| known.entry.first != bubble.first);
         other.map_or(Ok(()), |other| self.set_aside(&other))?;
         self.put_json(&path, bubble)?;
-        // The note goes last: without it an older record would say less than is known.
+        // The note is written last: without it the record would know less than before.
         let note = self.record(&bubble.repo, &bubble.id, "head");
         if let Some(head) = head {
             return storage::put(&*self.disk, &note, &write_note(bubble, head));
@@ -183,8 +183,8 @@ impl Registry {
         self.disk.sync_dir(storage::parent(&path))
     }
 
-    /// Records that a bubble is about to be moved to the repository `here`: whatever becomes of this process, none of its
-    /// `records` makes a log its owner's again, and the worktree is looked for at both places.
+    /// Records that a bubble is about to be moved to the repository `here`. Even if this process dies, none of its `records`
+    /// makes a log own until the move is complete, and the worktree is looked for in both places.
     pub fn begin_move(&self, records: &[KnownBubble], here: &Path) -> Result<(), StorageError> {
         for KnownBubble { entry, head } in records {
             let mut entry = entry.clone();
@@ -199,7 +199,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Records that a bubble is in the repository `here` now, that its log ends at `head`, and nothing else.
+    /// Records that a bubble is now in the repository `here` and its log ends at `head`, and removes its other records.
     pub fn end_move(&self, records: &[KnownBubble], here: &Path, head: &Head) -> Result<(), StorageError> {
         let Some(KnownBubble { entry, .. }) = records.first() else { return Ok(()) };
         let moved = Registered { repo: here.to_owned(), moving: Vec::new(), ..entry.clone() };
@@ -213,7 +213,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether the record at the place of `entry` is about the same log.
+    /// Whether the current record at the path of `entry` is about the same log.
     fn is_current(&self, entry: &Registered) -> Result<bool, StorageError> {
         Ok(self.find(&entry.repo, &entry.id)?.is_some_and(|current| current.entry.first == entry.first))
     }
@@ -222,8 +222,7 @@ impl Registry {
         self.put_json(&self.aside(&known.entry), known)
     }
 
-    /// Forgets a bubble that is deleted, and keeps what is known of its log for the case that it is restored. That makes no
-    /// log this user's.
+    /// Forgets a deleted bubble, and keeps its record in case it is restored. The kept record makes no log own.
     pub fn retire(&self, repo: &Path, id: &BubbleId) -> Result<(), StorageError> {
         if let Some(known) = self.find(repo, id)? {
             self.put_json(&self.retired(repo, id, known.entry.first), &known)?;
@@ -236,7 +235,7 @@ impl Registry {
         Ok(self.read(&self.retired(repo, id, first))?.is_some())
     }
 
-    /// Records a deleted bubble again, as it was known then. Says whether there was such a record.
+    /// Registers a deleted bubble again. Returns whether its record was kept.
     pub fn reinstate(&self, repo: &Path, id: &BubbleId, first: LineHash) -> Result<bool, StorageError> {
         let path = self.retired(repo, id, first);
         let known: Option<KnownBubble> = self.read_json(&path)?;
@@ -259,7 +258,7 @@ impl Registry {
         self.disk.remove(&self.record(repo, id, "json"))
     }
 
-    /// Notes where a bubble's log ends. It is not durable; a note that cannot be written is an old one, not a wrong one.
+    /// Notes where a bubble's log ends. It is not durable: an old note is not wrong.
     pub fn note(&self, entry: &Registered, head: &Head) {
         let path = self.record(&entry.repo, &entry.id, "head");
         let _ = storage::renew(&*self.disk, &path, &write_note(entry, head));
@@ -286,7 +285,7 @@ impl Registry {
         Ok(self.records()?.into_iter().flatten().filter(|path| self.parsed(path).is_none()).collect())
     }
 
-    /// Returns the files of all records, those of one repository together. What else lies there hides no bubble.
+    /// Returns the files of all records, grouped by repository. Other files there are ignored.
     fn records(&self) -> Result<Vec<Vec<PathBuf>>, StorageError> {
         let is_record = |name: &String| !name.starts_with('.') && name.ends_with(".json");
         let of_one = |dir: String| {
@@ -313,7 +312,7 @@ impl Registry {
         storage::put(&*self.disk, path, &json)
     }
 
-    /// Writes the damaged record at `path` again, from the note beside it. Returns the bubble; nothing without a note.
+    /// Restores the damaged record at `path` from the note beside it. Returns the bubble; nothing without a note.
     pub fn rebuild(&self, path: &Path) -> Result<Option<Registered>, StorageError> {
         let note = self.read(&path.with_extension("head"))?.and_then(|bytes| read_note(&bytes));
         let of = |known: &KnownBubble| self.record(&known.entry.repo, &known.entry.id, "json") == path;
@@ -332,14 +331,18 @@ impl Registry {
         self.read_as(path, self.disk.stat(path)?)
     }
 
-    /// The same, for a file that was looked at already.
+    /// Reads a file of this user whose metadata is known.
     fn read_as(&self, path: &Path, stat: Option<FileStat>) -> Result<Option<Vec<u8>>, StorageError> {
         match stat {
             None => Ok(None),
             Some(stat) if stat.kind == FileKind::File && stat.own && stat.len <= MOST_BYTES => self.disk.read(path),
             Some(stat) => {
                 let large = stat.kind == FileKind::File && stat.own;
-                let what = if large { "far larger than pairflow writes it" } else { "not a regular file of yours" };
+                let what = if large {
+                    "much larger than any file that pairflow writes there"
+                } else {
+                    "not a regular file of yours"
+                };
                 let why = format!("it is {what}; move it away, then run the command again");
                 Err(StorageError::new("use", path, io::Error::new(ErrorKind::PermissionDenied, why)))
             }
@@ -360,7 +363,7 @@ impl Registry {
         self.dir_of(repo).join(format!("{id}.{ending}"))
     }
 
-    /// Where a record is kept that had to make room for that of another log.
+    /// Where a record is set aside.
     fn aside(&self, entry: &Registered) -> PathBuf {
         self.dir_of(&entry.repo).join(aside_name(&entry.id, entry.first))
     }
@@ -368,7 +371,7 @@ impl Registry {
     /// Fails if another user owns the state directory, or can write to it: it says which logs are this user's.
     ///
     /// A sticky directory is refused, too: others can still put files into it. A link to a directory is followed, and the
-    /// directories above are not looked at.
+    /// directories above are not checked.
     pub fn insist_private(&self) -> Result<(), StoreError> {
         for path in [self.state.clone(), self.dir()] {
             match self.disk.stat(&path.join(".")) {
@@ -395,7 +398,7 @@ fn aside_name(id: &BubbleId, first: LineHash) -> String {
     format!("{id}@{first}.aside")
 }
 
-/// Writes a note with its checksum behind it: a torn one is recognised.
+/// Writes a note with a checksum, by which a torn note is recognised.
 fn write_note(entry: &Registered, head: &Head) -> Vec<u8> {
     let note = KnownBubble { entry: entry.clone(), head: Some(*head) };
     let mut bytes = serde_json::to_vec(&note).expect("a record holds texts and numbers only");

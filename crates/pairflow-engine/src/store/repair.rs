@@ -1,4 +1,4 @@
-//! The repair of a damaged log, when a person asks for it. What is taken out of the log is kept.
+//! Repairs a damaged log when a person asks for it. The damaged log is kept.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Salvage<M = BubbleState> {
     pub envelopes: u64,
     /// How many bytes are left.
     pub bytes: u64,
-    /// How many lines are given up.
+    /// How many lines are lost.
     pub lost: u64,
     /// The state that is left; nothing without an envelope.
     pub state: Option<Box<M>>,
@@ -28,19 +28,19 @@ pub struct Salvage<M = BubbleState> {
     pub moved: Option<PathBuf>,
 }
 
-/// How the names of logs begin that were set aside.
+/// The prefix of the names of damaged logs in quarantine.
 const SET_ASIDE: &str = "transcript-";
 
-/// The longest log that a repair reads; it holds all of it. No log has come near to that.
+/// The size limit of a repair, which holds the whole log in memory.
 const LARGEST: u64 = 1 << 30;
 
 /// How long a repair waits for the lock.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl<M: Machine> Log<M> {
-    /// Keeps the whole appends before the first damage, and moves the damaged log aside as it is.
+    /// Keeps the whole appends before the first damage, and moves the damaged log to quarantine.
     ///
-    /// Meant for a person who was told of the damage: acknowledged messages may be given up.
+    /// Acknowledged messages may be lost, so only a person may ask for it.
     pub fn repair(&self) -> Result<Salvage<M>, StoreError> {
         self.insist_on_trusted_location()?;
         let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
@@ -48,7 +48,7 @@ impl<M: Machine> Log<M> {
         let stat = handle.stat()?;
         let Some(found) = self.sound_part(&*handle, &stat, cache.as_ref())? else {
             drop(guard);
-            // Nothing that needs a decision; what a crash left is mended by taking the lock.
+            // No decision is needed; taking the lock repairs what a crash left.
             let locked = self.lock(PATIENCE)?;
             let Loaded { state, head, .. } = locked.into_loaded();
             let (envelopes, bytes, state) = (head.seq, head.offset, Some(Box::new(state)));
@@ -60,7 +60,7 @@ impl<M: Machine> Log<M> {
         Ok(Salvage { moved: Some(moved), ..found })
     }
 
-    /// Says what a repair would keep of a damaged log and what it would give up; nothing if no damage is found.
+    /// Returns what a repair would keep and lose; nothing if no damage is found.
     pub fn salvageable(&self) -> Result<Option<Salvage<M>>, StoreError> {
         let _guard = self.guard(LockMode::Shared, PATIENCE)?;
         let (handle, cache) = self.open()?;
@@ -68,15 +68,15 @@ impl<M: Machine> Log<M> {
         self.sound_part(&*handle, &stat, cache.as_ref())
     }
 
-    /// Returns the damaged logs that repairs have set aside.
+    /// Returns the damaged logs in quarantine.
     pub fn set_aside(&self) -> Vec<PathBuf> {
         let dir = self.files.quarantine();
-        // What cannot be listed cannot be told of; the log itself is whole without it.
+        // The log itself is complete without them.
         let names = self.disk.list_dir(&dir).unwrap_or_default();
         names.iter().filter(|name| name.starts_with(SET_ASIDE)).map(|name| dir.join(name)).collect()
     }
 
-    /// Finds the first damage, and what stands before it up to the end of the last whole append.
+    /// Finds the first damage, and the whole appends before it.
     fn sound_part(
         &self,
         handle: &dyn Handle,
@@ -90,7 +90,7 @@ impl<M: Machine> Log<M> {
             Err(ReadError::Damaged(damage)) => damage,
             Err(error) => return Err(self.store_error(error)),
         };
-        // Up to the damaged line every line is sound, so this much is read without complaint.
+        // Every line before the damaged one is valid, so this read succeeds.
         let sound = Scan::new(&self.id, 0);
         let mut state = M::new(self.id.clone());
         let mut each = |envelope| state.advance(&envelope);
@@ -106,7 +106,7 @@ impl<M: Machine> Log<M> {
         Ok(Some(Salvage { envelopes: head.seq, bytes: head.offset, lost, state, damage: Some(damage), moved: None }))
     }
 
-    /// Copies the log aside, drops the cache that vouches for what is given up, and replaces the log by its good part.
+    /// Copies the log to quarantine, removes the cache, which covers the lost part, and keeps the valid part as the log.
     fn salvage(&self, handle: &dyn Handle, sound: &Salvage<M>, len: u64, moved: &Path) -> Result<(), StoreError> {
         let (disk, path) = (&*self.disk, self.files.transcript());
         let mut good = read::copy(handle, 0, len)?;

@@ -1,4 +1,4 @@
-//! The file operations that the store stands on, and nothing more.
+//! The file operations that the store needs: the [`Storage`] trait, and files that are replaced in one step.
 //!
 //! They are few and explicit about what is durable, so that a simulated disk can drop, tear and reorder everything
 //! that was not synced. Nothing here knows what a log is.
@@ -19,18 +19,18 @@ pub trait Storage: Send + Sync {
     /// Opens a file for reading and appending; nothing if there is none.
     fn open_append(&self, path: &Path) -> Result<Option<Box<dyn Handle>>, StorageError>;
 
-    /// Returns what is known of a name, itself and not what it points to; nothing if there is none.
+    /// Returns the metadata of a name, without following links; nothing if there is none.
     fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError>;
 
     /// Returns the whole content of a file; nothing if there is none.
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError>;
 
-    /// Makes a file with this content, or replaces the content of one. Readers may see half of it.
+    /// Writes a file, new or existing. Readers may see half of the content.
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError>;
 
-    /// Gives a file other content in one step, with `spare` beside it to write to first; it has one writer at a time.
+    /// Replaces the content of a file that has one writer at a time; `spare`, beside it, is written first.
     ///
-    /// Readers see the old content or the new, and now and then a mixture. After a power loss anything may be there.
+    /// Readers see the old content, the new, or rarely a mixture. After a power loss the content is undefined.
     fn renew(&self, path: &Path, spare: &Path, bytes: &[u8]) -> Result<(), StorageError> {
         self.write(spare, bytes)?;
         self.rename(spare, path)
@@ -39,13 +39,13 @@ pub trait Storage: Send + Sync {
     /// Makes the content of a file durable.
     fn sync_file(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// Gives a file another name; a file that has that name already is replaced, in one step.
+    /// Renames a file; an existing file of that name is replaced in one step.
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError>;
 
     /// Removes a file, if there is one.
     fn remove(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// Makes a directory, and says whether there was none.
+    /// Makes a directory. Returns whether there was none.
     fn create_dir(&self, path: &Path) -> Result<bool, StorageError>;
 
     /// Makes the names in a directory durable.
@@ -54,7 +54,7 @@ pub trait Storage: Send + Sync {
     /// Returns the names in a directory, sorted; none if there is no directory.
     fn list_dir(&self, path: &Path) -> Result<Vec<String>, StorageError>;
 
-    /// Takes the lock of a path, and waits for it at most as long as `patience`; nothing if others hold it still.
+    /// Takes the lock of a path, waiting at most `patience`; nothing if another process still holds it.
     fn lock(&self, path: &Path, mode: LockMode, patience: Duration) -> Result<Option<Guard>, StorageError>;
 
     /// Returns the process that holds the lock of a path, where that can be known. For messages only.
@@ -69,17 +69,17 @@ pub trait Handle: Send + Sync {
     /// Fills `buffer` from `offset` on, and returns how many bytes there were.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, StorageError>;
 
-    /// Writes at the end of the file, in one write. After a failure any part of the bytes may stand there.
+    /// Appends in one write. After a failure any part of the bytes may be in the file.
     fn append(&self, bytes: &[u8]) -> Result<(), StorageError>;
 
-    /// Makes content and length durable. After a failure it is unknown what is; it must not be tried again.
+    /// Makes content and length durable. After a failure the result is unknown; it must not be retried.
     fn sync_data(&self) -> Result<(), StorageError>;
 
-    /// Cuts the file.
+    /// Truncates the file.
     fn truncate(&self, len: u64) -> Result<(), StorageError>;
 }
 
-/// What is known of a file without reading it.
+/// The metadata of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStat {
     /// What it is.
@@ -90,7 +90,7 @@ pub struct FileStat {
     pub mtime_ns: i64,
     /// When anything of it last changed, in nanoseconds since 1970.
     pub ctime_ns: i64,
-    /// Which file it is, whatever its name.
+    /// The inode number.
     pub ino: u64,
     /// Whether it belongs to the user of this process.
     pub own: bool,
@@ -98,7 +98,7 @@ pub struct FileStat {
     pub shared: bool,
 }
 
-/// What a name stands for.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A plain file.
@@ -111,12 +111,12 @@ pub enum FileKind {
     Other,
 }
 
-/// How a lock is held.
+/// The mode of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockMode {
-    /// By one alone.
+    /// One holder.
     Exclusive,
-    /// By any number that only read.
+    /// Any number of readers.
     Shared,
 }
 
@@ -127,7 +127,7 @@ pub type Guard = Box<dyn Any + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {}: {}", path.display(), cause(source))]
 pub struct StorageError {
-    /// What was tried, as a verb.
+    /// The operation, as a verb.
     pub action: &'static str,
     /// With which file or directory.
     pub path: PathBuf,
@@ -135,7 +135,7 @@ pub struct StorageError {
     pub source: io::Error,
 }
 
-/// Words the causes that a person can fix so that they say how.
+/// Describes a cause, with the fix where a person can fix it.
 pub(crate) fn cause(error: &io::Error) -> String {
     let code = error.raw_os_error();
     let no_locks = [rustix::io::Errno::NOLCK, rustix::io::Errno::OPNOTSUPP].map(|errno| Some(errno.raw_os_error()));
@@ -154,13 +154,13 @@ pub(crate) fn cause(error: &io::Error) -> String {
 }
 
 impl StorageError {
-    /// Names what was tried and with what.
+    /// Makes an error out of what the system said.
     pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self { action, path: path.to_owned(), source }
     }
 }
 
-/// Two writers of one process must not share a temporary file.
+/// Numbers temporary files, so that two writers of one process never share one.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
 /// Replaces a file in one step. After a power loss the old content, the new or none may be there.
@@ -168,13 +168,13 @@ pub(super) fn replace(disk: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(
     let temp = temp_of(path);
     let replaced = disk.write(&temp, bytes).and_then(|()| disk.rename(&temp, path));
     if replaced.is_err() {
-        // The first failure is the one to tell.
+        // The first failure is the one to report.
         let _ = disk.remove(&temp);
     }
     replaced
 }
 
-/// Gives a file that is a cache, and has one writer at a time, other content in one step.
+/// Replaces a cache file that has one writer at a time, without a sync.
 pub(super) fn renew(disk: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let spare = path.with_file_name(format!(".{name}.spare"));
@@ -199,7 +199,7 @@ pub(super) fn put(disk: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(), S
 /// Makes a directory and those above it, durably.
 pub(super) fn make_dirs(disk: &dyn Storage, path: &Path) -> Result<(), StorageError> {
     let there = disk.stat(path)?.is_some();
-    // Its maker may have died before making it durable; but nothing is put into it before that.
+    // A process may have died between making the directory and syncing it. It puts nothing into it before that.
     if path.parent().is_none() || there && !disk.list_dir(path)?.is_empty() {
         return Ok(());
     }

@@ -1,5 +1,4 @@
-//! Takes a bubble away without losing anything: transcript, branch tip, snapshots and uncommitted files are archived
-//! before the first thing is removed.
+//! Deletes a bubble without losing anything: log, branch tip, snapshots and uncommitted files are archived first.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
-//! A checkout of exactly one commit that belongs to pairflow, not to an agent: where commands run that are evidence.
+//! A checkout of exactly one commit that belongs to pairflow: where commands run whose results are evidence.
 //!
-//! Each bubble has one that lies beside its worktree and stays: files that the tree ignores, such as build caches and
-//! installed packages, are kept from one run to the next. A fresh one has nothing but the commit, and is thrown away.
+//! Each bubble has one beside its worktree that stays: files that the tree ignores, such as build caches and installed
+//! packages, are kept from one run to the next. A fresh one contains nothing but the commit, and is removed afterwards.
 //! Until agents run in a sandbox, one of the same user can still write there.
 
 use std::path::{Path, PathBuf};

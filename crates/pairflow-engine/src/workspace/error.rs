@@ -1,4 +1,4 @@
-//! Why a workspace could not be made or removed.
+//! What can go wrong with a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ pub enum WorkspaceError {
     #[error(transparent)]
     Git(#[from] GitError),
     /// The files could not be moved.
-    #[error("cannot move {} to {}; move it by hand, then try again", .from.display(), .to.display())]
+    #[error("cannot move {} to {}; move it yourself, then try again", .from.display(), .to.display())]
     Move {
         /// Where they are.
         from: PathBuf,
@@ -44,13 +44,13 @@ pub enum WorkspaceError {
         other: String,
     },
     /// The name cannot be one of a branch.
-    #[error("{0:?} is not a possible branch name; choose another bubble_branch")]
+    #[error("{0:?} is not a valid branch name; choose another bubble_branch")]
     BadBranchName(String),
     /// The directory is there and is not this bubble's.
-    #[error("{} already exists and is not this bubble's; move it away or choose another id", .0.display())]
+    #[error("{} already exists and does not belong to this bubble; move it away or choose another id", .0.display())]
     PathTaken(PathBuf),
     /// Every block of this many ports is leased or in use.
-    #[error("there are no {0} free ports in a row between 20000 and 29999; delete bubbles that are done")]
+    #[error("no {0} consecutive free ports between 20000 and 29999; delete bubbles that are finished")]
     NoFreePorts(u16),
     /// The archive is there already.
     #[error("the archive {} already exists; try again", .0.display())]

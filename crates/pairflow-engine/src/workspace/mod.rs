@@ -1,7 +1,7 @@
-//! Where bubbles work: made, found again after a crash, archived and removed.
+//! The worktrees and clones in which bubbles work: made, restored, moved, archived and removed.
 //!
-//! Everything that changes the list of worktrees happens under one kernel lock per repository. Whatever a failed call
-//! made, it takes away again; whatever it did not make, it leaves alone.
+//! Every change of the list of worktrees happens under one kernel lock per repository. A call that fails removes what it
+//! made, and nothing else.
 
 mod archive;
 mod checkout;

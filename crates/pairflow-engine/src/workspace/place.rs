@@ -1,4 +1,7 @@
-//! Which directories and locks belong to the bubbles of a repository.
+//! The directories, locks and ports of bubbles, and which bubble a directory belongs to.
+//!
+//! Ports are leased in blocks, so that servers in different worktrees do not collide. A lease ends when it is released or
+//! when its owner's directory is gone, so nothing has to be cleaned up after a crash.
 
 use std::io;
 use std::net::TcpListener;
@@ -41,7 +44,7 @@ pub(super) fn lock(path: &Path) -> Result<Guard, WorkspaceError> {
         let taken = RealDisk.lock(path, LockMode::Exclusive, PATIENCE).map_err(|error| error.source)?;
         let held = || RealDisk.lock_holder(path).map_or_else(String::new, |pid| format!(" (process {pid})"));
         taken.ok_or_else(|| {
-            let why = format!("another process{} has held it for {} s", held(), PATIENCE.as_secs());
+            let why = format!("another process{} has locked it for {} s", held(), PATIENCE.as_secs());
             io::Error::new(io::ErrorKind::TimedOut, why)
         })
     };
@@ -207,6 +210,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let a = owner(dir.path(), "a");
         let said = lease(dir.path(), &a, 20_000).unwrap_err().to_string();
-        assert!(said.contains("no 20000 free ports"), "{said}");
+        assert!(said.contains("no 20000 consecutive free ports"), "{said}");
     }
 }

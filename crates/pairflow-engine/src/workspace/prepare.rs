@@ -1,7 +1,8 @@
 //! Makes the workspace of a bubble, once: a worktree that shares the repository's objects, or a clone of its own.
 //!
-//! Asked again after a crash it recognises what it had begun by the note that it left, and finishes it or makes it
-//! anew. If it fails it removes what this call made, and nothing else.
+//! A journal is written before anything is made. After a crash it tells our own leftovers from other branches and
+//! directories, so that the next call finishes the work or starts again. If a call fails it removes what it made, and
+//! nothing else. Untracked files that `.worktreeinclude` names are copied in; git itself matches the patterns.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,5 @@
-//! Makes a workspace anew whose files were removed by hand, from the branch and the last snapshot.
+//! Restores a workspace: files that were removed, the link between a worktree and git's record of it, and the files of a
+//! repository that was moved.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
