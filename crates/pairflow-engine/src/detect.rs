@@ -13,7 +13,7 @@ use serde_json::Value;
 ///
 /// What the project wrote down itself (a recipe of just, a target of Make) is asked before the defaults of its
 /// language (Cargo, Go, Node, Python): who names a target `test` has said how the project is tested. Each command is
-/// decided by itself, so a Makefile with nothing but `lint` leaves the tests to the language.
+/// decided on its own, so a Makefile with nothing but `lint` leaves the tests to the language.
 pub fn detect(root: &Path) -> Detected {
     let root = Root::at(root);
     [just, make, cargo, go, node, python].into_iter().map(|tool| tool(&root)).fold(Detected::default(), Detected::or)

@@ -41,7 +41,7 @@ type Serve = dyn Fn(&UnixStream) + Send + Sync;
 #[derive(Debug)]
 pub(crate) struct Server {
     path: PathBuf,
-    /// Which file is this socket's own; another one may have taken the place since.
+    /// Device and inode of this socket's file; another socket may have replaced it since.
     inode: (u64, u64),
     /// Closing it wakes the listener for the last time.
     open: Option<PipeWriter>,
@@ -118,7 +118,7 @@ fn listen(listener: &UnixListener, closed: &PipeReader, limits: ServerOptions, s
     }
 }
 
-/// Has one caller served by a thread of its own: one that hangs keeps nobody else waiting.
+/// Serves one caller in a thread of its own, so that one that hangs blocks no other.
 fn admit(stream: UnixStream, limits: ServerOptions, serve: &Arc<Serve>, slots: &Arc<()>) {
     if Arc::strong_count(slots) > limits.callers {
         return;
@@ -132,7 +132,7 @@ fn admit(stream: UnixStream, limits: ServerOptions, serve: &Arc<Serve>, slots: &
         serve(&stream);
         drop(slot);
     };
-    // A caller that nobody can serve is hung up on, and calls again.
+    // A caller that cannot be served is disconnected, and calls again.
     let _ = std::thread::Builder::new().name(format!("{}-caller", limits.name)).spawn(serve);
 }
 
@@ -173,7 +173,7 @@ pub(crate) const MAX_LINE: usize = 4 * 1024 * 1024;
 /// How long a caller writes a line at most.
 const WRITE: Duration = Duration::from_secs(5);
 
-/// Connects without ever waiting: a process that stands still takes no callers, and its queue may be full.
+/// Connects without waiting: a process that hangs accepts no callers, and its queue may be full.
 pub(crate) fn dial(socket: &Path) -> io::Result<UnixStream> {
     let address = SocketAddrUnix::new(socket)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

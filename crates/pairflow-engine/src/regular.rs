@@ -1,7 +1,7 @@
 //! The one place that opens files: without waiting, and only if they are regular files.
 //!
-//! Most paths that pairflow reads can be replaced by somebody else: an agent, a check, a pull request. A FIFO in place
-//! of a file would block the reader for ever, a device could do anything. `cargo xtask tidy` forbids the functions of
+//! Most paths that pairflow reads can be replaced by an agent, a check or a pull request. A FIFO in place of a file would
+//! block the reader forever, a device could do anything. `cargo xtask tidy` forbids the functions of
 //! `std::fs` that open files everywhere else in the product.
 
 use std::fs::{File, OpenOptions};

@@ -24,10 +24,10 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(10);
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Debug, Clone)]
 pub struct Applied {
-    /// The record that stands for it; nothing if there was nothing to record.
+    /// The id of its record; nothing if there was nothing to record.
     pub id: Option<MsgId>,
     /// The state afterwards.
     pub state: BubbleState,
@@ -57,7 +57,7 @@ impl Bubble {
             return Ok(applied);
         }
         if log.loaded().head.seq != seen.head.seq {
-            // Someone was faster: what was right a moment ago is decided again on what is true now.
+            // Another process was faster: decide again on the present state.
             let again = handle(&log.loaded().state, command, self.engine.clock.now());
             decided = if decided.is_ok() { again.map_err(Refusal::lost_race) } else { again };
         }
@@ -105,7 +105,7 @@ impl Bubble {
         self.append_warning(&mut log, party, warning)
     }
 
-    /// Takes the lock. What a crash left at the end of the log and never counted is set aside, and the log says so.
+    /// Takes the lock. If a torn tail was moved to quarantine, the log records that.
     pub(crate) fn locked(&self) -> Result<Locked, EngineError> {
         let mut log = self.log.lock(PATIENCE)?;
         if let Some(Repaired::SetAside { torn, kept }) = log.repaired().cloned() {
@@ -137,7 +137,7 @@ impl Bubble {
             let _ = self.renew_brief(&log.loaded().state);
         }
         if decided.events.iter().any(|event| matches!(event.body, Body::DonePackage(_))) {
-            // Somebody may have deleted it since it was shown.
+            // It may have been deleted since it was shown.
             let _ = log.loaded().state.phase.request().map(|request| self.package(request));
         }
         Ok(Applied { id, state: log.loaded().state.clone(), repeated: false, repaired })
@@ -301,7 +301,7 @@ fn same_findings(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
     }
 }
 
-/// The longest text that stands in a line itself, in bytes.
+/// The longest text that is kept in a line itself, in bytes.
 pub const INLINE_LIMIT: usize = 32 * 1024;
-/// How much of a longer text stands in the line.
+/// How much of a longer text is kept in the line.
 const HEAD: usize = 2000;

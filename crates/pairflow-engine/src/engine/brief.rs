@@ -126,7 +126,7 @@ impl Bubble {
         })
     }
 
-    /// Returns `given` as it stands in `refs`; refuses what is not there and what lies outside.
+    /// Returns `given` in the form of `refs`; fails for files that are missing or outside.
     pub fn reference(&self, state: &BubbleState, given: &str) -> Result<String, EngineError> {
         // A name that steers a terminal, or breaks a line, could pass for something else wherever it is shown.
         if given.contains(|c: char| c == '\n' || c == '\t' || steers(c)) {
@@ -163,7 +163,7 @@ const STANDARDS: [&str; 5] =
 const QUOTED: (usize, usize) = (200, 32 * 1024);
 /// The longest difference that is shown, in bytes.
 const LONGEST: usize = 8 * 1024 * 1024;
-/// The longest difference that stands in the brief itself, in bytes.
+/// The longest difference that is kept in the brief itself, in bytes.
 const INLINE: usize = 128 * 1024;
 /// The mode of a symbolic link.
 const LINK: &str = "120000";
@@ -183,7 +183,7 @@ fn patch(git: &Git, from: &TreeId, to: &TreeId) -> Result<String, EngineError> {
         let read = line_diff(git, (from, to), &paths, LONGEST)?;
         let text = String::from_utf8_lossy(&read.stdout);
         let files = text.split("\ndiff --git ").map(|file| file.strip_prefix("diff --git ").unwrap_or(file));
-        // What is no text has a byte of zero, or is none in UTF-8.
+        // Binary content has NUL bytes or is not UTF-8.
         let readable = files.filter(|file| !file.is_empty() && !file.contains(['\0', '\u{fffd}']));
         readable.for_each(|file| patch.push_str(&format!("diff --git {}\n", file.trim_end_matches('\n'))));
         if patch.len() > LONGEST {

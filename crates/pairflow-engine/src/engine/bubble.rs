@@ -17,7 +17,7 @@ use crate::regular;
 use crate::store::storage::{Guard, LockMode};
 use crate::store::{Artifacts, Foreign, Loaded, Log, Registry, StateSource, Storage, StoreError};
 
-/// How long a process that was killed may live on in a child that it was just starting, and hold its locks.
+/// How long a killed process may keep its locks, through a child that it was just starting.
 const DYING_HOLDER_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What every command needs: a disk, a clock, the user's directories, and how long things may take.
@@ -107,7 +107,7 @@ impl Engine {
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// Returns what lies beside the bubbles of the repository at `repo` and is none.
+    /// Returns the files beside the bubbles of the repository at `repo` that belong to none.
     pub fn strays(&self, repo: &Path) -> Result<Vec<PathBuf>, EngineError> {
         let dir = ControlDir::of(repo).bubbles();
         let names = self.disk.list_dir(&dir).map_err(StoreError::from)?;
@@ -119,7 +119,7 @@ impl Engine {
 
     /// Returns the repositories in which bubbles were made and that are still there.
     pub fn repositories(&self) -> Vec<PathBuf> {
-        // What cannot be read names no repository; whatever needs a bubble of it says so.
+        // A record that cannot be read is reported by the command that needs it.
         let mut repos = self.registry().repositories().unwrap_or_default();
         repos.retain(|repo| ControlDir::of(repo).dir().is_dir());
         repos
@@ -175,15 +175,14 @@ impl Bubble {
         self.foreign()?.map_or(Ok(()), |why| Err(StoreError::Foreign { id, why }.into()))
     }
 
-    /// Reads the present state and makes it durable: nothing is done in the world that the log might forget, nor for a
-    /// log that somebody else wrote.
+    /// Reads the present state and makes it durable; fails for a foreign log. Effects are performed only on such a state.
     pub fn durable(&self) -> Result<Loaded, EngineError> {
         self.insist_own()?;
         let loaded = self.log.load()?;
         if loaded.from == StateSource::Cache { Ok(loaded) } else { Ok(self.locked()?.into_loaded()) }
     }
 
-    /// Reads the state once nobody writes: what it tells is durable, and the files that go with it are there.
+    /// Reads the state under the lock: it is durable, and its files are there.
     pub(crate) fn settled(&self) -> Result<Loaded, EngineError> {
         Ok(self.locked()?.into_loaded())
     }
@@ -243,7 +242,7 @@ impl Listed {
         let state = bubble.load().map(|loaded| loaded.state);
         match bubble.log.foreign() {
             Ok(foreign) => Self { state, foreign, bubble },
-            // Nobody acts for a bubble of which it cannot be told whose it is.
+            // A bubble of unknown ownership is not acted on.
             Err(error) => Self { state: state.and_then(|_| Err(error.into())), foreign: None, bubble },
         }
     }

@@ -14,41 +14,41 @@ use crate::git::{GitError, GitHead, Repo, head};
 use crate::store::{Foreign, StoreError};
 use crate::workspace::{Location, locate};
 
-/// The rules say no.
+/// Refused by the rules.
 const REFUSED: u8 = 1;
-/// Something outside failed.
+/// An I/O error.
 const IO_ERROR: u8 = 3;
-/// Somebody else was faster.
+/// Lost a race.
 const LOST_RACE: u8 = 4;
 /// The log is damaged.
 const LOG_DAMAGED: u8 = 5;
 
-/// Why a command was not done, in the words and with the exit code that its caller gets.
+/// Why a command failed, with the message and the exit code that its caller gets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Denial {
-    /// What the calling process ends with.
+    /// The exit code of the calling process.
     pub exit: u8,
     /// What went wrong, as a sentence.
     pub message: String,
-    /// The one command that goes on from here.
+    /// The next command to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
 impl Denial {
-    /// The rules say no.
+    /// Makes a refusal.
     pub fn refused(message: impl Into<String>) -> Self {
         Self { exit: REFUSED, message: message.into(), next: None }
     }
 
-    /// The agent of bubble `own` has named another one.
+    /// Makes the refusal for an agent of bubble `own` that named another bubble.
     pub fn other_bubble(own: &str, named: &str) -> Self {
         Self::refused(format!("this agent works in bubble {own}, not in '{named}'."))
             .next(format!("pairflow status {own}"))
     }
 
-    /// What an agent that is run by `driver` is told. One that no notice reaches is told how to wait, where that helps.
+    /// Makes the denial for an agent that is run by `driver`. One that gets no notices is told how to wait.
     pub fn to_agent(driver: DriverKind, error: &EngineError) -> Self {
         let denial = Self::from(error);
         match error {
@@ -59,7 +59,7 @@ impl Denial {
         }
     }
 
-    /// Adds the command that goes on from here.
+    /// Adds the next command to run.
     pub fn next(self, command: String) -> Self {
         Self { next: Some(command), ..self }
     }
@@ -93,8 +93,8 @@ impl From<&EngineError> for Denial {
 }
 
 impl Bubble {
-    /// Says why an agent of this bubble may not speak from `cwd`: that is the worktree of another bubble, or the
-    /// person's own checkout, in which nothing that it did would count.
+    /// Refuses an agent of this bubble that calls from the worktree of another bubble, or from the person's own checkout,
+    /// where its work would not count.
     pub fn misplaced(&self, state: &BubbleState, cwd: &Path) -> Option<Denial> {
         if state.evidence.workspace.as_ref().is_some_and(|own| cwd.starts_with(&own.path)) {
             return None;
@@ -155,7 +155,7 @@ fn elsewhere(id: &BubbleId, state: &BubbleState, cwd: &Path, other: &str) -> Den
     Denial::refused(message).next(format!("cd '{}'", own.replace('\'', "'\\''")))
 }
 
-/// Whether git was asked for something that is not there or must not be, rather than failing at it.
+/// Whether the error is a refusal, not a failure of git.
 fn is_refusal(git: &GitError) -> bool {
     matches!(
         git,

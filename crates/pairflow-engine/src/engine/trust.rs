@@ -45,7 +45,7 @@ struct RepositoryTrust {
     detected: Option<HashedCommands>,
 }
 
-/// Commands with their hash; where the two do not fit, somebody has edited the file.
+/// Commands with their hash; if the two do not match, the file was edited.
 #[derive(Debug, Serialize, Deserialize)]
 struct HashedCommands {
     hash: String,

@@ -26,7 +26,7 @@ pub struct CommitRequest<'a> {
     pub message: &'a str,
     /// Whether the repository's own hooks have a say.
     pub hooks: bool,
-    /// Who commits, as recorded; what is not recorded is as git says now.
+    /// Who commits, as recorded; the rest is taken from git's configuration now.
     pub identity: Option<&'a CommitIdentity>,
 }
 
@@ -42,7 +42,7 @@ pub struct BubbleCommit {
     pub index_refreshed: bool,
 }
 
-/// How long git waits for a process that moves the same branch, in milliseconds: a disk may be slow.
+/// How long git waits for another process that moves the branch, in milliseconds.
 const REF_PATIENCE: &str = "5000";
 
 /// Makes the commit, or finds it if it is already there.
@@ -66,7 +66,7 @@ pub fn commit(request: &CommitRequest<'_>) -> Result<BubbleCommit, GitError> {
     Ok(BubbleCommit { commit, old_tip, index_refreshed })
 }
 
-/// Returns who commits: as recorded, and as git says now where nothing is recorded.
+/// Returns who commits: as recorded, and where nothing is recorded, by git's configuration now.
 pub(super) fn resolve_identity(recorded: Option<&CommitIdentity>, repo: &Repo) -> Result<CommitIdentity, GitError> {
     let Some(recorded) = recorded else { return commit_identity(repo) };
     if recorded.author.is_some() && recorded.committer.is_some() {
@@ -124,7 +124,7 @@ fn sign(git: &Git, call: GitCall, signing: &Signing, committer: &Person) -> Resu
     }
 }
 
-/// A commit in the making.
+/// One attempt to make the commit.
 struct CommitAttempt<'a> {
     request: &'a CommitRequest<'a>,
     git: &'a Git,
@@ -235,7 +235,7 @@ pub(super) fn moved_error(git: &Git, branch: &str, expected: &CommitId, error: G
     }
 }
 
-/// Brings the commit of a clone into the repository, on a branch that nobody else has.
+/// Fetches the commit of a clone into the repository, on a branch that must not exist yet.
 fn deliver(request: &CommitRequest<'_>, branch: &str, commit: &CommitId) -> Result<(), GitError> {
     let note = request.workspace.private_ref("commit");
     fetch_from_clone(request.workspace, branch, &note, &commit.0)?;

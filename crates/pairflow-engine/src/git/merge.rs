@@ -29,7 +29,7 @@ pub struct MergeRequest<'a> {
     pub bubble_branch: &'a str,
     /// The bubble's commit.
     pub commit: &'a CommitId,
-    /// Who merges, as recorded; what is not recorded is as git says now.
+    /// Who merges, as recorded; the rest is taken from git's configuration now.
     pub identity: Option<&'a CommitIdentity>,
 }
 
@@ -60,7 +60,7 @@ pub enum MergeKind {
 pub enum MergeOutcome {
     /// The base branch has the work; it points to this commit.
     Moved(CommitId),
-    /// Somebody has the base branch checked out, so it was left alone.
+    /// The base branch is checked out, so it was not moved.
     CheckedOut {
         /// Where.
         at: PathBuf,

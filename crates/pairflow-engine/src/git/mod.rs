@@ -1,8 +1,8 @@
-//! Everything that is asked of git, through one function.
+//! All calls of git go through one function.
 //!
-//! [`Git`] pins the directories, silences whatever a repository could make git run, and bounds time and output; the
-//! other files here are the questions: where a repository is, what a tree looks like, how a commit and a merge are made.
-//! Nothing in here knows the log or the loop.
+//! [`Git`] pins the directories, switches off whatever a repository could make git run, and bounds time and output. The
+//! other files build on it: repositories, worktrees, snapshots, commits and merges. Nothing here knows the log or the
+//! loop.
 
 mod commit;
 mod error;

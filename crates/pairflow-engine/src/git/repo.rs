@@ -25,8 +25,7 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// Finds the repository that `path` lies in, from any of its worktrees, and makes sure that a bubble can be cut
-    /// from it.
+    /// Finds the repository of `path`, from any of its worktrees, and checks that a bubble can be created in it.
     pub fn discover(path: &Path) -> Result<Self, GitError> {
         let repo = Self::locate(path)?;
         let git = repo.git();
@@ -41,7 +40,7 @@ impl Repo {
         Ok(repo)
     }
 
-    /// Refuses a repository in which a bubble could be made, but would not work.
+    /// Fails for a repository in which bubbles would not work.
     pub fn insist_on_usable(&self) -> Result<(), GitError> {
         insist_on_plain_path(&self.root)?;
         insist_on_plain_path(&self.common_dir)?;
@@ -49,13 +48,13 @@ impl Repo {
         if reftable { Err(GitError::Reftable(self.root.clone())) } else { Ok(()) }
     }
 
-    /// Whether the checkout is on a branch that a file of its own names, as it mostly is: found out without git.
+    /// Whether the checkout is on a branch with a loose ref, as it mostly is; found without git.
     fn is_on_commit(&self) -> bool {
         let GitHead::Branch(name) = head(&self.git_dir) else { return false };
         self.common_dir.join("refs/heads").join(name).is_file()
     }
 
-    /// Finds the repository that `path` lies in by looking at files only; it may still be empty.
+    /// Finds the repository of `path` without running git; it may be empty.
     pub fn locate(path: &Path) -> Result<Self, GitError> {
         let start = path.canonicalize().map_err(GitError::io("open", path))?;
         for dir in start.ancestors() {
@@ -131,7 +130,7 @@ impl Repo {
     }
 }
 
-/// Refuses a path that cannot be shown on a terminal and recorded as text without becoming another one.
+/// Fails for a path that cannot be shown on a terminal and recorded as text unchanged.
 pub fn insist_on_plain_path(path: &Path) -> Result<(), GitError> {
     let why = match path.to_str() {
         None => "is not UTF-8",
@@ -143,7 +142,7 @@ pub fn insist_on_plain_path(path: &Path) -> Result<(), GitError> {
 
 /// Adds pairflow's directory to `info/exclude` of a git directory, once; other lines stay as they are.
 ///
-/// A link is somebody else's file: it is left alone, and the answer is false.
+/// A link may point anywhere: it is left alone, and the result is false.
 pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     let info = common_dir.join("info");
     std::fs::create_dir_all(&info).map_err(GitError::io("create", &info))?;
@@ -165,12 +164,12 @@ pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     Ok(true)
 }
 
-/// Returns the commit that `name` stands for, or nothing if there is none.
+/// Returns the commit of a ref or name; nothing if there is none.
 pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<CommitId>, GitError> {
     find_object(git, &format!("{name}^{{commit}}"))?.map(|found| found.commit()).transpose()
 }
 
-/// Returns git's answer with the object that `name` stands for, or nothing if there is none.
+/// Looks up the object of a ref or name; nothing if there is none.
 pub(super) fn find_object(git: &Git, name: &str) -> Result<Option<GitOutput>, GitError> {
     let call = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options", name]);
     let answer = git.run(call.accept(&[0, 1, 128]))?;
@@ -244,7 +243,7 @@ pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, Gi
     Ok(answer.code == 0)
 }
 
-/// What a worktree's HEAD says.
+/// The HEAD of a worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GitHead {
     /// It is on this branch.
@@ -255,7 +254,7 @@ pub enum GitHead {
     Missing,
 }
 
-/// Reads the HEAD of the worktree whose git directory this is.
+/// Reads the HEAD in a git directory, without running git.
 pub fn head(git_dir: &Path) -> GitHead {
     let Ok(text) = crate::regular::read_text(&git_dir.join("HEAD")) else { return GitHead::Missing };
     let text = text.trim_end();
@@ -266,12 +265,12 @@ pub fn head(git_dir: &Path) -> GitHead {
     if hex { GitHead::Detached(CommitId(text.to_owned())) } else { GitHead::Missing }
 }
 
-/// Who commits in a repository that was made here.
+/// The author of a seeded repository.
 const IDENTITY: (&str, &str) = ("Demo", "demo@example.org");
 
-/// Makes a repository at `root`, an empty directory, with `files` committed on `main`.
+/// Makes a repository for the demo at `root`, an empty directory, with `files` committed on `main`.
 ///
-/// Nothing of the person's own configuration takes part: no template, no hook, no signature.
+/// The person's own configuration is not used: no template, no hook, no signature.
 pub fn seed(root: &Path, files: &[(&str, &str)], message: &str) -> Result<Repo, GitError> {
     for (name, text) in files {
         let path = root.join(name);

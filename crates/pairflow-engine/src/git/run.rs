@@ -1,7 +1,7 @@
 //! The one function through which every git process of pairflow runs.
 //!
-//! Directories are pinned, the environment and the configuration are cleared of everything that could run a program of
-//! the repository's choice, and time and output are bounded. No other file may start git.
+//! Directories are pinned, environment and configuration are cleared of everything that could run a program of the
+//! repository's choice, and time and output are bounded. No other file may start git.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read, Write};
@@ -19,15 +19,15 @@ use super::isolation::{self, GitSetting, IsolatedGitDir, special_file};
 use crate::process::inherited;
 
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// How long a call may take before it is looked whether git waits for a file that is none.
+/// How long a call may take before it is checked whether a FIFO or device blocks git.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 const STDOUT_LIMIT: usize = 256 * 1024 * 1024;
 const STDERR_LIMIT: usize = 64 * 1024;
 const STDERR_SHOWN: usize = 2_000;
-/// What git ends with when it does not know an option.
+/// The exit code for an unknown option.
 const UNKNOWN_OPTION: i32 = 129;
 
-/// A repository, or one worktree of it, as git is to see it.
+/// A repository, or one worktree of it, as git sees it.
 #[derive(Debug)]
 pub struct Git {
     pinned: Option<Pinned>,
@@ -58,7 +58,7 @@ pub struct GitCall {
     timeout: Option<Duration>,
 }
 
-/// What a call that ended as expected said.
+/// The output of a successful call.
 #[derive(Debug)]
 pub struct GitOutput {
     /// The exit code.
@@ -73,13 +73,13 @@ pub struct GitOutput {
 }
 
 impl Git {
-    /// Pins git to these three directories, whatever the files in them say.
+    /// Pins git to these three directories, regardless of the files in them.
     pub fn at(git_dir: &Path, common_dir: &Path, work_tree: &Path) -> Self {
         let (git_dir, common_dir, work_tree) = (git_dir.into(), common_dir.into(), work_tree.into());
         Self { pinned: Some(Pinned { git_dir, common_dir, work_tree, apart: None }), neutral: OnceLock::new() }
     }
 
-    /// Pins git to a directory of our own; without `work_tree` there are no files, and so no attributes either.
+    /// Pins git to an isolated directory; without `work_tree` there are no files, and so no attributes.
     pub(super) fn isolated(apart: IsolatedGitDir, work_tree: Option<&Path>) -> Self {
         let git_dir = apart.path().to_owned();
         let work_tree = work_tree.unwrap_or(&git_dir).to_owned();
@@ -87,7 +87,7 @@ impl Git {
         Self { pinned: Some(pinned), neutral: OnceLock::from(Vec::new()) }
     }
 
-    /// Returns git for the objects that this one knows, without any setting or attribute; they have names like `object`.
+    /// Returns git for the objects of this one, without any setting or attribute; `object` shows the hash format.
     pub(super) fn objects_only(&self, object: &str) -> Result<Self, GitError> {
         let common_dir = self.pinned.as_ref().map_or(Path::new("/"), |pinned| &pinned.common_dir);
         Ok(Self::isolated(IsolatedGitDir::make(&std::env::temp_dir(), common_dir, object)?, None))
@@ -98,7 +98,7 @@ impl Git {
         Self { pinned: None, neutral: OnceLock::new() }
     }
 
-    /// Runs one call and returns what it said, if it ended with an accepted exit code.
+    /// Runs one call, and returns its output if the exit code is accepted.
     pub fn run(&self, call: GitCall) -> Result<GitOutput, GitError> {
         let args = shown(&call.args);
         let command = self.command(&call)?;
@@ -112,7 +112,7 @@ impl Git {
             Some(code) if done.cut || code == 0 || call.accepted.contains(&code) => {
                 Ok(GitOutput { code, stdout: done.stdout, cut: done.cut, stderr: trimmed(&done.stderr), args })
             }
-            // An option that git does not know; the call of the version itself has none.
+            // git may be too old for the option. `--version` itself has none.
             Some(UNKNOWN_OPTION) if args != "--version" => {
                 let failed = GitError::Failed { args, code, stderr: trimmed(&done.stderr) };
                 Err(insist_on_recent().err().filter(|why| matches!(why, GitError::TooOld { .. })).unwrap_or(failed))
@@ -121,7 +121,7 @@ impl Git {
         }
     }
 
-    /// Returns what git waits for, if it is something else than a regular file.
+    /// Returns a file that blocks git because it is not a regular one.
     fn special_file(&self) -> Option<PathBuf> {
         let pinned = self.pinned.as_ref()?;
         special_file(&[&pinned.git_dir, &pinned.common_dir], &pinned.work_tree)
@@ -162,7 +162,7 @@ impl Git {
         Ok(command)
     }
 
-    /// Hands settings over by environment: unlike `-c`, that takes any name and any value.
+    /// Passes settings by environment: unlike `-c`, that takes any name and any value.
     fn configure(&self, command: &mut Command, call: &GitCall) -> Result<(), GitError> {
         if call.unpinned {
             return Ok(());
@@ -204,7 +204,7 @@ impl GitCall {
         self
     }
 
-    /// Gives git something to read.
+    /// Sets the standard input.
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = bytes.into();
         self
@@ -221,19 +221,19 @@ impl GitCall {
         self
     }
 
-    /// Hands on only those of our own variables that checks get, too: for calls that run programs of the repository.
+    /// Passes only the environment variables that checks get: for calls that run programs of the repository.
     pub(super) fn filtered_env(mut self) -> Self {
         self.bounded = true;
         self
     }
 
-    /// Sets one setting, over whatever is pinned.
+    /// Sets one setting, over the pinned ones.
     pub fn setting(mut self, key: &str, value: impl AsRef<OsStr>) -> Self {
         self.settings.push((key.into(), value.as_ref().to_owned()));
         self
     }
 
-    /// Makes what the call writes survive a power cut.
+    /// Makes what the call writes durable.
     pub fn durable(self) -> Self {
         isolation::DURABLE.iter().fold(self, |call, (key, value)| call.setting(key, value))
     }
@@ -243,19 +243,19 @@ impl GitCall {
         self.setting("core.sparseCheckout", "false")
     }
 
-    /// Takes these exit codes as answers.
+    /// Accepts these exit codes besides 0.
     pub fn accept(mut self, codes: &'static [i32]) -> Self {
         self.accepted = codes;
         self
     }
 
-    /// Keeps only the first `limit` bytes of the output.
+    /// Cuts the output after `limit` bytes.
     pub fn cut_at(mut self, limit: usize) -> Self {
         self.cut_at = Some(limit);
         self
     }
 
-    /// Waits longer, or less, than usual.
+    /// Sets the timeout.
     pub fn within(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -269,29 +269,29 @@ impl GitCall {
 }
 
 impl GitOutput {
-    /// Returns the answer as one line of text.
+    /// Returns the output as one line of text.
     pub fn line(&self) -> Result<String, GitError> {
         let text = std::str::from_utf8(&self.stdout).map_err(|_| self.unexpected())?;
         let text = text.trim_end_matches('\n');
         if text.contains('\n') { Err(self.unexpected()) } else { Ok(text.to_owned()) }
     }
 
-    /// Returns the parts of an answer that was asked for with `-z`.
+    /// Returns the parts of an output that is separated by NUL (`-z`).
     pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty())
     }
 
-    /// Returns the answer as a commit.
+    /// Returns the output as a commit.
     pub fn commit(&self) -> Result<CommitId, GitError> {
         self.object().map(CommitId)
     }
 
-    /// Returns the answer as a tree.
+    /// Returns the output as a tree.
     pub fn tree(&self) -> Result<TreeId, GitError> {
         self.object().map(TreeId)
     }
 
-    /// Makes the error that says that this answer has no meaning.
+    /// Makes the error for an output of an unexpected form.
     pub fn unexpected(&self) -> GitError {
         let said = String::from_utf8_lossy(&self.stdout).chars().take(200).collect();
         GitError::Unexpected { args: self.args.clone(), said }
@@ -304,7 +304,7 @@ impl GitOutput {
     }
 }
 
-/// What was heard from a process.
+/// What was read from one of a process's outputs.
 enum PipeContent {
     Out { bytes: Vec<u8>, over: bool },
     Err { bytes: Vec<u8> },
@@ -330,7 +330,7 @@ impl GitProcess {
         })?;
         let (say, heard) = channel();
         if let Some(mut stdin) = child.stdin.take() {
-            // A git that does not read its input to the end closes the pipe; its exit code then says why.
+            // If git closes its input early, its exit code says why.
             std::thread::spawn(move || drop(stdin.write_all(&input)));
         }
         let stdout = child.stdout.take().expect("standard output was piped");
@@ -340,7 +340,7 @@ impl GitProcess {
         Ok(Self { child, heard })
     }
 
-    /// Waits for its end, and looks once what `blocks` it if that takes long.
+    /// Waits for its end. If that takes long, checks once whether a file `blocks` it.
     fn attend(
         mut self,
         args: &str,
@@ -379,7 +379,7 @@ impl GitProcess {
     }
 
     fn kill(&mut self) {
-        // An error means that nobody of the group is left.
+        // An error means that no process of the group is left.
         let _ = rustix::process::kill_process_group(
             rustix::process::Pid::from_child(&self.child),
             rustix::process::Signal::KILL,
@@ -401,7 +401,7 @@ fn listen(
         let over = bytes.len() > limit;
         bytes.truncate(limit);
         let said = heard(bytes, over);
-        // Nobody reads a standard error output of this length, but git must not block on it.
+        // The rest of a long standard error output is dropped, but git must not block on it.
         if matches!(said, PipeContent::Err { .. }) && over {
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
@@ -424,7 +424,7 @@ pub fn version() -> Result<String, GitError> {
     Ok(line.strip_prefix("git version ").unwrap_or(&line).to_owned())
 }
 
-/// Insists on a git that is new enough, where a step that needs one is about to be recorded.
+/// Fails if git is too old. Called before a step that needs a recent one is recorded.
 pub(crate) fn insist_on_recent() -> Result<(), GitError> {
     let found = version()?;
     if is_recent(&found) { Ok(()) } else { Err(GitError::TooOld(found)) }

@@ -39,8 +39,8 @@ pub fn observe(workspace: &Worktree) -> Result<TreeId, GitError> {
     Ok(tree)
 }
 
-/// Whether the file `path` of the tree `now` is what git makes of the one in `before` when it reads it, such as other line
-/// ends: nobody has changed it.
+/// Whether the file `path` of the tree `now` differs from `before` only in what git converts when it reads a file, such
+/// as line ends: it was not edited.
 pub(crate) fn is_reread(workspace: &Worktree, (before, now): (&TreeId, &TreeId), path: &str) -> Result<bool, GitError> {
     let git = &reading_git(workspace, &Index::open(workspace)?)?;
     let entry = |tree: &TreeId| -> Result<Option<(String, String)>, GitError> {
@@ -75,7 +75,7 @@ pub fn keep(workspace: &Worktree, tree: TreeId, number: u64) -> Result<KeptSnaps
     Ok(KeptSnapshot { tree, commit, r#ref })
 }
 
-/// Brings a ref of a clone into the repository, so that it outlives the clone.
+/// Fetches a ref of a clone into the repository, so that it outlives the clone.
 pub(crate) fn fetch_from_clone(workspace: &Worktree, from: &str, to: &str, expected: &str) -> Result<(), GitError> {
     let git = workspace.repo()?.git();
     fetch(&git, &workspace.git_dir, format!("+{from}:{to}"))?;
@@ -196,7 +196,7 @@ fn refuse_nested(workspace: &Worktree, git: &Git, entries: &GitOutput) -> Result
     }
 }
 
-/// pairflow's own files and those that were copied in stay as they are in the base, which mostly means: absent.
+/// Keeps pairflow's own files and the ones that were copied in as they are in the base, which is mostly: absent.
 fn leave_out_own(workspace: &Worktree, git: &Git, index: &Index, entries: &GitOutput) -> Result<(), GitError> {
     let own = |path: &[u8]| {
         let under = path.strip_prefix(OWN).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"));
@@ -220,7 +220,7 @@ fn leave_out_own(workspace: &Worktree, git: &Git, index: &Index, entries: &GitOu
     git.run(GitCall::new(["update-index", "-z", "--index-info"]).input(input).index(index.path())).map(drop)
 }
 
-/// Finds out which file kept git from reading the worktree, if one did.
+/// Finds the file that kept git from reading the worktree, if there is one.
 fn find_unreadable(workspace: &Worktree, git: &Git, index: &Index) -> Option<GitError> {
     let list = |args: &[&str]| git.run(listing(args).index(index.path()));
     let others = list(&["--others", "--directory"]).ok()?;

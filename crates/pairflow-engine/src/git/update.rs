@@ -17,7 +17,7 @@ use super::{
     show_in_index, tree_of,
 };
 
-/// What is to be merged into a worktree.
+/// What to merge into a worktree.
 #[derive(Debug, Clone, Copy)]
 pub struct UpdateRequest<'a> {
     /// The branch whose tip becomes the base.
@@ -28,7 +28,7 @@ pub struct UpdateRequest<'a> {
     pub number: u64,
 }
 
-/// The base that a bubble now stands on.
+/// The result of an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Updated {
     /// The new base.
@@ -43,7 +43,7 @@ pub struct Updated {
     pub moved: bool,
 }
 
-/// What a merge of the base branch comes to, before anything is written.
+/// The planned merge of the base branch, before any file is written.
 struct UpdatePlan {
     base: CommitId,
     base_tree: TreeId,
@@ -115,7 +115,7 @@ pub fn update(workspace: &Worktree, wanted: &UpdateRequest<'_>) -> Result<Update
     Ok(Updated { base, base_tree, before, tree, moved: true })
 }
 
-/// Whether nobody has edited any of the files in conflict since the merge met it as the snapshot `number` was next.
+/// Whether none of the files in conflict was edited since the conflict was recorded for snapshot `number`.
 pub(crate) fn is_untouched(workspace: &Worktree, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
     let git = workspace.git();
     let notes = UpdateNotes { workspace, git: &git, number };
@@ -125,18 +125,18 @@ pub(crate) fn is_untouched(workspace: &Worktree, conflict: &Conflict, number: u6
     Ok(!edited.iter().any(|change| conflict.files.contains(&change.path)))
 }
 
-/// What came of a person's own resolution of a conflict between finished work and its base.
+/// The result of a conflict between finished work and its base that a person resolved by hand.
 pub(crate) enum ManualMerge {
-    /// Both fit together without it.
+    /// There is no conflict.
     NoConflict,
-    /// Nobody has edited these files in conflict.
+    /// These files in conflict were not edited.
     Untouched(Vec<String>),
     /// Both together, as one commit on the base: the files in conflict are those of the worktree.
     Joined(CommitId),
 }
 
 /// Merges the finished `commit` with `tip` and takes the files in conflict as the worktree has them; with `keep` also those
-/// that nobody has edited.
+/// that were not edited.
 pub(crate) fn join_by_hand(
     workspace: &Worktree,
     (commit, tip): (&CommitId, &CommitId),
@@ -168,8 +168,8 @@ pub(crate) fn bring_to(workspace: &Worktree, tree: &TreeId) -> Result<(), GitErr
     git.run(GitCall::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
 }
 
-/// Makes the files of a checkout of our own those of `commit`, whatever lies there, and lets its git say so, too. Ignored
-/// files that are not in the way stay. Returns the tree, and whether anything else was there.
+/// Resets a checkout of our own to `commit`, files and HEAD. Ignored files stay where they do not conflict. Returns the
+/// tree, and whether the files were different.
 pub(crate) fn force_to(workspace: &Worktree, commit: &CommitId) -> Result<(TreeId, bool), GitError> {
     let git = workspace.git();
     let (now, index) = read_worktree(workspace)?;
@@ -187,8 +187,7 @@ pub(crate) fn force_to(workspace: &Worktree, commit: &CommitId) -> Result<(TreeI
     Ok((tree, differed))
 }
 
-/// What an update remembers of the files before it, on private refs: after a crash nobody could tell any more which
-/// changes were the base's.
+/// The trees before an update, on private refs: after a crash they tell which changes came from the base.
 struct UpdateNotes<'a> {
     workspace: &'a Worktree,
     git: &'a Git,
@@ -252,7 +251,7 @@ fn with_files_of(
     git.run(GitCall::new(["write-tree"]).index(index.path()).durable())?.tree()
 }
 
-/// git takes ignored files for expendable. They are not: an ignored `.env` is somebody's work.
+/// git overwrites ignored files. They may matter, such as an ignored `.env`, so they are never overwritten.
 fn refuse_overwriting(
     workspace: &Worktree,
     git: &Git,

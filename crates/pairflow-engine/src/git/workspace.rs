@@ -31,7 +31,7 @@ pub struct Worktree {
     pub common_dir: PathBuf,
     /// The commit that it was cut from, or last updated to.
     pub base: CommitId,
-    /// Files that were copied in and are nobody's work.
+    /// Files that were copied in and are not part of the work.
     pub included: Vec<String>,
     /// The patterns of `info/exclude` that are in force; without them those of the file.
     pub excludes: Option<String>,
@@ -40,7 +40,7 @@ pub struct Worktree {
 }
 
 impl Worktree {
-    /// Makes a workspace out of what the log says about it.
+    /// Makes a worktree out of its record in the log.
     pub fn recorded(root: &Path, id: &BubbleId, record: &Record) -> Self {
         Self {
             id: id.clone(),
@@ -150,7 +150,7 @@ impl Worktree {
         Ok(Some(PathBuf::from(self.git().run(origin)?.line()?)))
     }
 
-    /// Fails unless the files are this bubble's beyond doubt: what is removed goes through here first.
+    /// Fails unless the files are certainly this bubble's. Called before anything is removed.
     pub fn removable(&self) -> Result<(), GitError> {
         match self.connected() {
             // The files themselves name this repository and this bubble.
@@ -239,9 +239,8 @@ impl Drop for Index {
     }
 }
 
-/// Forgets what was remembered of a workspace that will not be looked at again.
+/// Removes the cached index of a worktree that is no longer used.
 pub(crate) fn forget_index(workspace: &Worktree) {
-    // It is a cache, which is made anew when needed.
     let _ = std::fs::remove_file(cached(workspace));
 }
 
@@ -285,7 +284,7 @@ pub(crate) fn attributes_hash(common_dir: &Path) -> String {
     sha256(&regular::read(&common_dir.join("info/attributes")).unwrap_or_default())
 }
 
-/// Names what decides which files count and is not what it was: among `changed`, and beside the tree.
+/// Names changed files that decide which files count: among `changed`, and outside of the tree.
 pub fn ignore_changes(workspace: &Worktree, changed: &[FileChange]) -> Vec<String> {
     let paths = changed.iter().map(|change| &change.path);
     let mut found: Vec<String> = paths.filter(|path| is_ignore_file(path)).cloned().collect();
@@ -298,7 +297,7 @@ pub fn ignore_changes(workspace: &Worktree, changed: &[FileChange]) -> Vec<Strin
     found
 }
 
-/// Whether a file tells git or a tool which files to pass over, or how to read them.
+/// Whether a file tells git or a tool which files to ignore, or how to read them.
 fn is_ignore_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name == ".gitattributes" || name.starts_with('.') && name.ends_with("ignore")

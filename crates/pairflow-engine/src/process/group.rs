@@ -134,7 +134,7 @@ pub struct Job {
     pub cwd: PathBuf,
     /// Variables on top of the few that are inherited.
     pub env: Vec<(String, String)>,
-    /// How long it may run; nothing means as long as it likes.
+    /// How long it may run; nothing means without limit.
     pub timeout: Option<Duration>,
     /// How much of its output is kept in memory.
     pub max_output_bytes: usize,
@@ -249,7 +249,7 @@ fn without_password(proxy: &str) -> String {
     if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
 }
 
-/// Returns our own environment as text; what is none is left out.
+/// Returns our own environment; variables that are not UTF-8 are left out.
 pub(crate) fn environment() -> Vec<(String, String)> {
     as_text(std::env::vars_os())
 }

@@ -31,10 +31,10 @@ impl ProcessIdentity {
         Some(Self { pid: own.pid, start: own.start, boot: boot() })
     }
 
-    /// Ends the process by force, if it is still there, belongs to this user and was started with the argument
-    /// `argument`. Says whether it was.
+    /// Kills the process if it still exists, belongs to this user and was started with the argument `argument`. Returns
+    /// whether it did.
     pub(crate) fn kill(&self, argument: &str) -> bool {
-        // Held first and looked at then: the number cannot be given away in between.
+        // Take the handle first, then check: the id cannot be reused in between.
         let held = Pid::from_raw(self.pid).filter(|_| self.pid > 0).map(Process::find);
         let Some(Ok(Some(process))) = held else { return false };
         let place = format!("/proc/{}", self.pid);
@@ -79,7 +79,7 @@ pub(super) fn own() -> Option<ProcessStat> {
 
 /// Returns process `pid`, its parent, the parent of that, and so on.
 pub(super) fn ancestry(pid: i32) -> impl Iterator<Item = ProcessStat> {
-    // No process is older than its parent: a parent that is younger has taken over the number of another.
+    // No process is older than its parent: a younger parent has a reused id.
     std::iter::successors(of(pid), |stat| of(stat.parent).filter(|parent| parent.start <= stat.start))
 }
 
@@ -94,7 +94,7 @@ pub(super) fn has_variable(pid: i32, line: &str) -> bool {
     environ(pid).is_ok_and(|bytes| bytes.split(|byte| *byte == 0).any(|one| one == line.as_bytes()))
 }
 
-/// Whether a process that is not the kernel's own has no environment: for a moment nobody has who starts a program.
+/// Whether a process has no environment, as for a moment during `exec`; kernel threads do not count.
 pub(super) fn has_no_environment(stat: &ProcessStat) -> bool {
     const KERNEL: i32 = 2;
     let empty = || environ(stat.pid).is_ok_and(|bytes| bytes.is_empty());
@@ -108,7 +108,7 @@ pub(super) fn variable(pid: i32, name: &str) -> Option<String> {
     bytes.split(|byte| *byte == 0).find_map(value).and_then(|value| String::from_utf8(value).ok())
 }
 
-/// Returns a name for the time since the machine was started; process ids mean nothing beyond it.
+/// Returns the id of this boot; process ids are only valid within it.
 pub(crate) fn boot() -> String {
     read_text(Path::new("/proc/sys/kernel/random/boot_id")).map(|id| id.trim().to_owned()).unwrap_or_default()
 }

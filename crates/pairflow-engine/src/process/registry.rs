@@ -20,13 +20,13 @@ pub const MARK: &str = "PF_PROCESS_MARK";
 
 /// The most that a record may hold, in bytes.
 const MAX_RECORD: u64 = 1024 * 1024;
-/// How long a process may take to end by itself once it was asked to.
+/// How long a process may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long to wait for the kernel once a process was killed.
+/// How long to wait for the kernel after SIGKILL.
 const LAST_WAIT: Duration = Duration::from_secs(2);
-/// How long to wait before looking again whether somebody is left.
+/// The pause between two looks for remaining processes.
 pub(super) const PAUSE: Duration = Duration::from_millis(10);
-/// How often it is checked whether no process is left, while one cannot be told apart.
+/// How often to look again while a process may be in `exec`.
 const LOOKS: u32 = 5;
 
 /// A process group that was started.
@@ -78,7 +78,7 @@ pub struct RegistryError {
     source: io::Error,
 }
 
-/// Returns the records in `dir`. A directory that is not there holds none; a damaged record names nobody.
+/// Returns the records in `dir`; a missing directory has none, and damaged records are skipped.
 pub fn records(dir: &Path) -> Result<Vec<ProcessRecord>, RegistryError> {
     Ok(read(&files(dir)?))
 }
@@ -87,11 +87,11 @@ fn read(files: &[PathBuf]) -> Vec<ProcessRecord> {
     files.iter().filter_map(|path| serde_json::from_slice(&regular::read_up_to(path, MAX_RECORD).ok()?).ok()).collect()
 }
 
-/// Ends every group that is still recorded in `dir` and removes the records. Returns those of which somebody was left.
+/// Ends every group that is still recorded in `dir` and removes the records. Returns those that were still alive.
 ///
-/// Only for a caller that has the bubble in care, so that no other process attends jobs recorded there.
+/// Only for the process that supervises the bubble: no other process may watch jobs recorded there.
 pub fn reap(dir: &Path) -> Result<Vec<ProcessRecord>, RegistryError> {
-    // A process that puts itself on record from here on stays there.
+    // Records that are written from here on stay.
     let files = files(dir)?;
     let left: Vec<ProcessRecord> = read(&files).into_iter().filter(is_alive).collect();
     let mut endings: Vec<GroupTermination<'_>> = left.iter().map(GroupTermination::new).collect();
@@ -108,7 +108,7 @@ pub fn reap(dir: &Path) -> Result<Vec<ProcessRecord>, RegistryError> {
     Ok(left)
 }
 
-/// Whether somebody of the group of `record` is alive.
+/// Whether a process of the group of `record` is alive.
 pub fn is_alive(record: &ProcessRecord) -> bool {
     !members(record, &[]).is_empty()
 }
@@ -129,14 +129,14 @@ pub(super) fn remove(path: &Path) -> Result<(), RegistryError> {
     regular::remove(path).map_err(|source| RegistryError { verb: "remove", path: path.to_owned(), source })
 }
 
-/// The end of a group, step by step: first a request, then, when its time is up, force.
+/// Ends a group step by step: SIGTERM first, SIGKILL when the time is up.
 pub(super) struct GroupTermination<'a> {
     record: &'a ProcessRecord,
-    /// Everybody who was found so far: nothing tells of some of them any more once their parents are gone.
+    /// The processes found so far: some cannot be found again once their parents are gone.
     known: Vec<ProcessStat>,
     asked: Option<Instant>,
     killed: Option<Instant>,
-    /// How often nobody was found.
+    /// How often no process was found.
     looks: u32,
 }
 
@@ -145,13 +145,13 @@ impl<'a> GroupTermination<'a> {
         Self { record, known: Vec::new(), asked: None, killed: None, looks: 0 }
     }
 
-    /// Does what is due now and returns whether nothing more can be done. `leader_gone` says that the first process
-    /// has ended (but not been waited for, so its id is still ours).
+    /// Takes the next step, and returns whether the group is gone. `leader_gone` says that the first process has ended but
+    /// not been waited for, so its id is still ours.
     pub(super) fn step(&mut self, leader_gone: bool) -> bool {
         let left = members(self.record, &self.known);
         self.known.clone_from(&left);
         match (self.asked, self.killed) {
-            // Without /proc nobody can be counted; what is left of the group gets no grace then.
+            // Without /proc the processes cannot be counted; the rest of the group is killed at once.
             _ if !cfg!(target_os = "linux") && leader_gone => {
                 self.signal(&left, Signal::KILL);
                 true
@@ -189,13 +189,13 @@ impl<'a> GroupTermination<'a> {
             let _ = rustix::process::kill_process_group(pid, signal);
         }
         for stat in left {
-            // Held first and looked at then: the number cannot be given away in between.
+            // Take the handle first, then check: the id cannot be reused in between.
             let Some(pid) = Pid::from_raw(stat.pid) else { continue };
             let held = Process::find(pid);
             let same = identity::of(stat.pid).is_some_and(|now| now.is(stat));
             match held {
                 Ok(Some(process)) if same => process.signal(signal),
-                // Where nobody can be held, the moment between looking and ending has to do.
+                // Without a handle, the check and the signal are as close together as possible.
                 Err(_) if same => drop(rustix::process::kill_process(pid, signal)),
                 _ => {}
             }
@@ -203,12 +203,12 @@ impl<'a> GroupTermination<'a> {
     }
 }
 
-/// Returns everybody alive who belongs to the group of `record` or descends from it, and who of `known` is still there.
+/// Returns the living processes of the group of `record`, their descendants, and those of `known` that still exist.
 fn members(record: &ProcessRecord, known: &[ProcessStat]) -> Vec<ProcessStat> {
     if record.boot != identity::boot() || record.start == 0 {
         return Vec::new();
     }
-    // As long as the first process is there, dead or alive, the number of the group cannot have been given away.
+    // As long as the first process exists, dead or alive, the id of the group cannot be reused.
     let first = leader(record);
     let mark = format!("{MARK}={}", record.mark);
     let grouped = |stat: &ProcessStat| first.is_some() && (stat.pid == record.pid || stat.group == record.pid);
@@ -241,7 +241,7 @@ fn files(dir: &Path) -> Result<Vec<PathBuf>, RegistryError> {
     Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|it| it == "json")).collect())
 }
 
-/// Where and as what an agent's process puts itself on record.
+/// How an agent's process records itself before it becomes the program: we may die before we could record it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SelfRegistration {
@@ -254,9 +254,9 @@ pub struct SelfRegistration {
 }
 
 impl SelfRegistration {
-    /// Records this process, and has every process below it stay below it: one that loses its parent gets this one.
+    /// Records this process, and makes it the parent of every orphan below it.
     ///
-    /// Both outlast what this process becomes. Where there is no `/proc`, nothing is recorded.
+    /// Both survive `exec`. Where there is no `/proc`, nothing is recorded.
     pub fn enrol(&self) -> Result<(), RegistryError> {
         keep_orphans();
         let Some(seen) = identity::own() else { return Ok(()) };
@@ -281,7 +281,7 @@ fn keep_orphans() {
 #[cfg(not(target_os = "linux"))]
 fn keep_orphans() {}
 
-/// A process and those that it descends from, as they were when it was looked at.
+/// A process and its ancestors, at one moment.
 #[derive(Debug)]
 pub enum ProcessAncestry {
     /// They are known.
@@ -291,9 +291,9 @@ pub enum ProcessAncestry {
         /// Which boot it was.
         boot: String,
     },
-    /// There is no such process any more.
+    /// The process does not exist.
     Gone,
-    /// The system does not tell.
+    /// The system does not say.
     Untold,
 }
 
@@ -308,7 +308,7 @@ impl ProcessAncestry {
         if !line.is_empty() {
             return Self::Known { line: Line(line), boot: identity::boot() };
         }
-        // Without /proc nobody's parents are known; that is no reason to take a process for dead.
+        // Without /proc no parents are known; the process may still be alive.
         match Pid::from_raw(pid).filter(|_| pid > 0).map(Process::find) {
             Some(Ok(None)) => Self::Gone,
             _ => Self::Untold,
@@ -320,7 +320,7 @@ impl ProcessAncestry {
         i32::try_from(std::process::id()).map_or(Self::Untold, Self::of)
     }
 
-    /// Returns the same without the process itself.
+    /// Returns the ancestors without the process itself.
     pub fn parents(self) -> Self {
         match self {
             Self::Known { line: Line(mut line), boot } => {

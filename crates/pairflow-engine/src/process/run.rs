@@ -19,10 +19,10 @@ use super::group::ProcessGroup;
 use super::registry::{GroupTermination, PAUSE};
 use super::{Cancel, Job};
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobResult {
-    /// The exit code, if the first process ended by itself.
+    /// The exit code, unless a signal ended the first process.
     pub exit: Option<i32>,
     /// The signal that ended it, otherwise.
     pub signal: Option<i32>,
@@ -52,7 +52,7 @@ impl RunningJob {
         self.pid
     }
 
-    /// Ends the whole group: asked first, then killed. Returns at once; `wait` says when it is done.
+    /// Ends the whole group: SIGTERM, then SIGKILL. Returns at once; `wait` returns when it is done.
     pub fn kill(&self) {
         self.cancel.cancel();
     }
@@ -62,7 +62,7 @@ impl RunningJob {
         self.cancel.clone()
     }
 
-    /// Waits until nobody of the group is left.
+    /// Waits until the whole group has ended.
     pub fn wait(self) -> JobResult {
         let lost = |_| JobResult {
             could_not_start: Some("the thread that watched it panicked".into()),
@@ -72,7 +72,7 @@ impl RunningJob {
     }
 }
 
-/// Runs `job` and returns when nobody of its group is left. `cancel` ends it early.
+/// Runs `job` and returns when its whole group has ended. `cancel` ends it early.
 pub fn run(job: &Job, cancel: &Cancel) -> JobResult {
     match StartedJob::of(job) {
         Ok(prepared) => prepared.finish(cancel),
@@ -136,10 +136,10 @@ fn not_started(code: i32, output: &[u8]) -> Option<String> {
     Some(format!("{what} (exit code {code}): {}", tail(output, 1, 300)))
 }
 
-/// How much is still read once everybody is gone: more than any pipe holds.
+/// How much is still read after the group has ended: more than any pipe holds.
 const DRAIN_LIMIT: usize = 2 * 1024 * 1024;
 
-/// How long the news of the first process's end may lag behind that end.
+/// How long the notice of the first process's end may lag.
 const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where output goes: some of it into memory, all of it into a log, if there is one.
@@ -159,7 +159,7 @@ impl JobOutput {
     }
 }
 
-/// Stays with `group` until nobody of it is left.
+/// Reads the output of `group` until all of it has ended.
 pub(super) fn wait_for_end(
     group: ProcessGroup,
     reader: PipeReader,
@@ -186,7 +186,7 @@ pub(super) fn wait_for_end(
         }
     }
     reader_state.drain(&group, output);
-    // One whom even KILL did not end hangs in the kernel; waiting for it would hang us, too.
+    // A process that survives SIGKILL hangs in the kernel; waiting for it would hang us, too.
     let status = if reader_state.exited { group.finish() } else { None };
     let (exit, signal) = (status.and_then(|status| status.code()), status.and_then(|status| status.signal()));
     JobResult { exit, signal, timed_out, cancelled, ..JobResult::default() }

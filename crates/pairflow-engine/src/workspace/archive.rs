@@ -37,7 +37,7 @@ pub struct Archived {
     pub dir: PathBuf,
     /// The ref that holds the branch tip, with the uncommitted files on top of it; nothing if there was no branch.
     pub r#ref: Option<String>,
-    /// Where somebody has the branch checked out; it then was not removed.
+    /// Where the branch is checked out, if it is; it was then not removed.
     pub branch_kept: Option<PathBuf>,
 }
 

@@ -84,7 +84,7 @@ impl Checkout {
         let path = checkout_path(&repo.root, &like.id);
         if let Some(git_dir) = admin_dir(repo, &path) {
             let workspace = checkout_workspace(repo, like, path.clone(), git_dir);
-            // One that cannot be brought there, for whatever reason, is made anew.
+            // If that fails for any reason, a new one is made.
             if let Ok((tree, rewritten)) = force_to(&workspace, commit) {
                 return Ok(Self { workspace, commit: commit.clone(), tree, rewritten, fresh: None });
             }
@@ -132,7 +132,7 @@ impl Checkout {
         self.fresh.is_some()
     }
 
-    /// Returns it as the git questions need it.
+    /// Returns it as git calls need it.
     pub fn workspace(&self) -> &Worktree {
         &self.workspace
     }
@@ -177,7 +177,7 @@ impl Checkout {
         Some(SetUpFor { needs: needs.to_owned(), commit: CommitId(commit.to_owned()) })
     }
 
-    /// Remembers what the setup command ran for; nothing if nobody could tell.
+    /// Records what the setup command ran for; nothing if that is unknown.
     pub fn note_set_up(&self, what: Option<&SetUpFor>) -> Result<(), WorkspaceError> {
         let path = self.workspace.git_dir.join(NOTE);
         let done = match what {
@@ -217,7 +217,7 @@ pub(super) fn checkout_path(root: &Path, id: &BubbleId) -> PathBuf {
     LogFiles::of::<BubbleState>(&root.join(".pairflow"), id).worktree().with_file_name(format!("{CHECKS_PREFIX}{id}"))
 }
 
-/// Makes the directory anew, and returns its git directory.
+/// Makes a new checkout, and returns its git directory.
 fn make(repo: &Repo, path: &Path, commit: &CommitId) -> Result<PathBuf, WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
     remove_worktree(repo, path)?;

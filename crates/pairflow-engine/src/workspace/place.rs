@@ -32,7 +32,7 @@ pub fn default_path(repo: &Repo, id: &BubbleId) -> PathBuf {
     LogFiles::of::<BubbleState>(&repo.root.join(".pairflow"), id).worktree()
 }
 
-/// Waits until nobody else changes the list of worktrees. The kernel frees the lock if we die.
+/// Takes the lock of the list of worktrees. The kernel frees it if we die.
 pub(super) fn lock_worktrees(repo: &Repo) -> Result<Guard, WorkspaceError> {
     lock(&repo.root.join(".pairflow/locks/worktrees.lock"))
 }

@@ -57,7 +57,7 @@ pub struct PreparedWorkspace {
     pub base_tree: TreeId,
     /// Files that were copied in because `.worktreeinclude` names them.
     pub included: Vec<String>,
-    /// What it stands on.
+    /// The conditions at its start.
     pub ground: Ground,
 }
 
@@ -69,7 +69,7 @@ impl WorkspaceRequest<'_> {
 }
 
 impl PreparedWorkspace {
-    /// Returns it as the git questions need it.
+    /// Returns it as git calls need it.
     pub fn workspace(&self, repo: &Repo, id: &BubbleId) -> Worktree {
         Worktree {
             id: id.clone(),
@@ -114,7 +114,7 @@ pub fn prepare(request: &WorkspaceRequest<'_>) -> Result<PreparedWorkspace, Work
     })
 }
 
-/// Takes away a workspace in which no work was done yet, so that the next start begins anew.
+/// Removes a workspace in which no work was done yet, so that the next start makes a new one.
 pub fn discard(repo: &Repo, id: &BubbleId) -> Result<(), WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
     let ours = |journal: &WorkspaceJournal| journal.path == default_path(repo, id);
@@ -145,7 +145,7 @@ fn make(request: &WorkspaceRequest<'_>, journal: &WorkspaceJournal) -> Result<Pr
     finish(repo, &journal, git_dir)
 }
 
-/// Puts earlier work, merged with the base, into the files. Where both changed the same lines there are markers.
+/// Merges earlier work with the base and writes the result into the files, with markers where both conflict.
 fn merge_earlier_work(
     workspace: &Worktree,
     earlier: &CommitId,
@@ -241,8 +241,8 @@ pub(super) fn worktree_git_dir(repo: &Repo, path: &Path) -> Result<PathBuf, Work
     admin_dir(repo, path).ok_or_else(|| GitError::WorktreeGone(path.to_owned()).into())
 }
 
-/// Removes what an interrupted or failed call made. A branch that has moved on, and files that were ready for work,
-/// are somebody's work and stay.
+/// Removes what an interrupted or failed call made. A branch that has moved and files that were ready may hold work, so
+/// they stay.
 fn clear_leftovers(repo: &Repo, journal: &WorkspaceJournal) -> Result<(), WorkspaceError> {
     if journal.ready && std::fs::symlink_metadata(&journal.path).is_ok() {
         return Err(not_ours(&journal.path));
@@ -268,7 +268,7 @@ pub(super) fn remove_worktree(repo: &Repo, path: &Path) -> Result<(), WorkspaceE
     };
     let remembered: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(points_here).collect();
     remove_dir(path)?;
-    // Not `worktree prune`: that would also forget worktrees that are none of ours.
+    // Not `worktree prune`: that would also forget worktrees that are not ours.
     remembered.iter().try_for_each(|dir| remove_dir(dir))
 }
 

@@ -17,10 +17,9 @@ use crate::regular;
 
 const CHECKOUT: Duration = Duration::from_secs(900);
 
-/// Makes the files of `workspace` anew as `tree`, on `branch`, and copies those that were copied in when it was made.
-/// Files that are there are never touched.
+/// Restores the files of `workspace` as `tree`, on `branch`, with the included files. Existing files are never touched.
 ///
-/// They are made aside and moved into place when they are whole: nobody takes a half-made tree for somebody's work.
+/// They are made elsewhere and moved into place when they are complete, so that a half-made tree is never taken for work.
 pub fn restore(workspace: &Worktree, branch: &str, tree: &TreeId) -> Result<Worktree, WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
@@ -49,14 +48,14 @@ pub fn restore(workspace: &Worktree, branch: &str, tree: &TreeId) -> Result<Work
     moved
 }
 
-/// Whether git's record of a worktree names files that do not name it: it came here with a copy of the repository.
+/// Whether git's record of a worktree is stale: the repository was copied, so the worktree belongs to another one.
 fn is_stale(git_dir: &Path) -> bool {
     let Ok(named) = regular::read_text(&git_dir.join("gitdir")) else { return false };
     let back = linked(Path::new(named.trim_end()));
     back.is_some() && back != git_dir.canonicalize().ok()
 }
 
-/// Lets git know the files of `workspace` again, after its own record of them was removed. No file is touched.
+/// Links the files of `workspace` to git again, after git's record of them was removed. No file is touched.
 pub fn relink(workspace: &Worktree, branch: &str) -> Result<(), WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
@@ -70,18 +69,18 @@ pub fn relink(workspace: &Worktree, branch: &str) -> Result<(), WorkspaceError> 
     repo.git().run(call.whole().within(CHECKOUT))?;
     let made = worktree_git_dir(&repo, &stand_in.path)?;
     connect(&workspace.path, &made, &workspace.git_dir)?;
-    // The stand-in has done its duty: its record is the worktree's now.
+    // Its record now belongs to the worktree.
     remove_worktree(&repo, &stand_in.path)?;
     Ok(show_in_index(workspace, &workspace.git(), &format!("refs/heads/{branch}"))?)
 }
 
-/// Where a worktree is made before it is whole. It has the same last name, because git names its own directory by it.
+/// Where a worktree is made before it is complete. It has the same last name, because git names its own directory by it.
 fn aside(path: &Path) -> PathBuf {
     let parent = path.parent().unwrap_or(path);
     parent.join(".restoring").join(path.file_name().unwrap_or_default())
 }
 
-/// Moves a whole workspace to `path`, in one step.
+/// Moves a complete workspace to `path`, in one step.
 fn move_in(made: &Worktree, path: &Path) -> Result<Worktree, WorkspaceError> {
     let failed = WorkspaceError::io("make", path);
     let mut moved = Worktree { path: path.to_owned(), ..made.clone() };
@@ -93,7 +92,7 @@ fn move_in(made: &Worktree, path: &Path) -> Result<Worktree, WorkspaceError> {
         regular::replace(&made.git_dir.join("gitdir"), named.as_bytes()).map_err(failed)?;
     }
     std::fs::rename(&made.path, path).map_err(failed)?;
-    // Another bubble may be made whole beside it at this moment.
+    // Another bubble may be restored beside it at this moment.
     let _ = made.path.parent().map(std::fs::remove_dir);
     Ok(moved)
 }
@@ -141,10 +140,10 @@ pub struct FormerLocation {
     pub worktree: PathBuf,
 }
 
-/// Moves the files from where they were for the repository at a former place to where they belong now, and lets git
-/// know them there. They may have been moved along already, or be gone.
+/// Moves the files of a bubble to where they belong after its repository was moved, and links them to git there. They
+/// may have been moved already, or be gone.
 ///
-/// Returns whether there are files. Nothing is made anew, and nothing is touched that does not belong to the bubble.
+/// Returns whether there are files. Nothing is restored, and nothing is touched that does not belong to the bubble.
 pub fn move_here(workspace: &Worktree, former: &[FormerLocation]) -> Result<bool, WorkspaceError> {
     let repo = workspace.repo()?;
     let _lock = lock_worktrees(&repo)?;
