@@ -42,11 +42,6 @@ pub struct DetectedCommand {
 }
 
 impl Detected {
-    /// Whether there is a command that can show that the work is right.
-    pub fn has_check(&self) -> bool {
-        self.test.is_some() || self.typecheck.is_some() || self.lint.is_some()
-    }
-
     /// Fills what is missing with `weaker`.
     fn or(self, weaker: Self) -> Self {
         Self {
@@ -407,7 +402,6 @@ mod tests {
         check(&[], &[]);
         check(&[("README.md", "run the tests"), ("tests/readme.txt", "")], &[]);
         assert_eq!(detect(Path::new("/nowhere/at/all")), Detected::default());
-        assert!(!Detected::default().has_check());
     }
 
     #[test]

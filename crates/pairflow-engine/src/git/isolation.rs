@@ -59,23 +59,12 @@ pub(super) const NAMED: &str =
 const PLAIN_MERGE: &str = "git merge-file -q %A %O %B || exit 1";
 
 /// The commands that run no program and read no content of a worktree, whatever the configuration says.
-const HARMLESS: [&str; 11] = [
-    "--version",
-    "cat-file",
-    "check-ref-format",
-    "for-each-ref",
-    "ls-files",
-    "ls-tree",
-    "merge-base",
-    "rev-list",
-    "rev-parse",
-    "update-ref",
-    "write-tree",
-];
+const HARMLESS: &str = "--version cat-file check-ref-format for-each-ref ls-files ls-tree merge-base rev-list \
+    rev-parse update-ref write-tree";
 
 /// Whether a call with these arguments must be kept from settings with names of their own.
 pub(super) fn needed(args: &[OsString]) -> bool {
-    let harmless = args.first().is_some_and(|verb| HARMLESS.iter().any(|harmless| verb == harmless));
+    let harmless = args.first().is_some_and(|verb| HARMLESS.split(' ').any(|harmless| verb == harmless));
     let reads = |arg: &OsString| ["--modified", "--filters", "--textconv"].iter().any(|option| arg == option);
     !harmless || args.iter().any(reads)
 }

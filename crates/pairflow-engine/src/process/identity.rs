@@ -51,7 +51,7 @@ impl ProcessIdentity {
 
 /// The few fields of `/proc/<pid>/stat` that tell a process from all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ProcessStat {
+pub struct ProcessStat {
     pub(super) pid: i32,
     pub(super) dead: bool,
     pub(super) parent: i32,

@@ -15,7 +15,7 @@ pub use group::{Cancel, Job, JobCommand, fresh_mark, inherited, may_inherit};
 pub use identity::when_gone;
 pub(crate) use identity::{Process, ProcessIdentity, boot};
 pub use registry::{
-    JobKind, Line, MARK, ProcessAncestry, ProcessRecord, Registration, RegistryError, SelfRegistration, is_alive, reap,
+    JobKind, MARK, ProcessAncestry, ProcessRecord, Registration, RegistryError, SelfRegistration, is_alive, reap,
     records,
 };
 pub use run::{Capture, JobResult, RunningJob, run, start, tail};

@@ -287,7 +287,7 @@ pub enum ProcessAncestry {
     /// They are known.
     Known {
         /// The process itself, then its parent, and so on.
-        line: Line,
+        line: Vec<ProcessStat>,
         /// Which boot it was.
         boot: String,
     },
@@ -297,16 +297,12 @@ pub enum ProcessAncestry {
     Untold,
 }
 
-/// A process and its ancestors, the nearest first.
-#[derive(Debug)]
-pub struct Line(Vec<ProcessStat>);
-
 impl ProcessAncestry {
     /// Looks at process `pid`.
     pub fn of(pid: i32) -> Self {
         let line: Vec<ProcessStat> = identity::ancestry(pid).collect();
         if !line.is_empty() {
-            return Self::Known { line: Line(line), boot: identity::boot() };
+            return Self::Known { line, boot: identity::boot() };
         }
         // Without /proc no parents are known; the process may still be alive.
         match Pid::from_raw(pid).filter(|_| pid > 0).map(Process::find) {
@@ -323,9 +319,9 @@ impl ProcessAncestry {
     /// Returns the ancestors without the process itself.
     pub fn parents(self) -> Self {
         match self {
-            Self::Known { line: Line(mut line), boot } => {
+            Self::Known { mut line, boot } => {
                 line.remove(0);
-                Self::Known { line: Line(line), boot }
+                Self::Known { line, boot }
             }
             other => other,
         }
@@ -336,7 +332,7 @@ impl ProcessAncestry {
     pub fn variables<const N: usize>(&self, names: [&str; N]) -> Option<[Option<String>; N]> {
         let Self::Known { line, .. } = self else { return None };
         let has = |stat: &&ProcessStat| names.first().is_some_and(|name| identity::variable(stat.pid, name).is_some());
-        let found = line.0.iter().find(has)?;
+        let found = line.iter().find(has)?;
         Some(names.map(|name| identity::variable(found.pid, name)))
     }
 
@@ -346,13 +342,13 @@ impl ProcessAncestry {
         let first = |stat: &ProcessStat, one: &ProcessRecord| {
             one.boot == *boot && (one.pid, one.start) == (stat.pid, stat.start)
         };
-        line.0.iter().find_map(|stat| records.iter().find(|(_, one)| first(stat, one)))
+        line.iter().find_map(|stat| records.iter().find(|(_, one)| first(stat, one)))
     }
 
     /// Returns the one of `records` whose mark the process or the nearest of its ancestors has.
     pub fn marked_by<'a, T>(&self, records: &'a [(T, ProcessRecord)]) -> Option<&'a (T, ProcessRecord)> {
         let Self::Known { line, boot } = self else { return None };
-        let marks = line.0.iter().filter_map(|stat| identity::variable(stat.pid, MARK));
+        let marks = line.iter().filter_map(|stat| identity::variable(stat.pid, MARK));
         let mut known = marks.filter_map(|mark| records.iter().find(|(_, one)| one.boot == *boot && one.mark == mark));
         known.next()
     }

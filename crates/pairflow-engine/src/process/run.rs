@@ -52,12 +52,7 @@ impl RunningJob {
         self.pid
     }
 
-    /// Ends the whole group: SIGTERM, then SIGKILL. Returns at once; `wait` returns when it is done.
-    pub fn kill(&self) {
-        self.cancel.cancel();
-    }
-
-    /// Returns the handle that ends the group, for someone who does not wait for it.
+    /// Returns the handle that ends the whole group: SIGTERM, then SIGKILL.
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }

@@ -94,10 +94,8 @@ impl Storage for RealDisk {
     fn list_dir(&self, path: &Path) -> Result<Vec<String>, StorageError> {
         let list = || {
             let Some(entries) = optional(fs::read_dir(path))? else { return Ok(Vec::new()) };
-            let mut names = Vec::new();
-            for entry in entries {
-                names.push(entry?.file_name().to_string_lossy().into_owned());
-            }
+            let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+            let mut names = entries.map(|entry| entry.map(name)).collect::<io::Result<Vec<_>>>()?;
             names.sort();
             Ok(names)
         };

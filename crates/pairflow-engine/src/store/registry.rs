@@ -414,15 +414,10 @@ fn read_note(bytes: &[u8]) -> Option<KnownBubble> {
 }
 
 fn secret_of(text: &str) -> Option<[u8; 32]> {
-    let mut secret = [0; 32];
-    let digits = text.as_bytes();
-    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    for (byte, pair) in secret.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(secret)
+    let valid = text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let byte =
+        |at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).expect("two hexadecimal digits fit a byte");
+    valid.then(|| std::array::from_fn(byte))
 }
 
 /// Draws 256 random bits.

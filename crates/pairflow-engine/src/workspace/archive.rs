@@ -104,8 +104,7 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
 /// Moves the bubble's private refs to the archive and removes its branch, in one step.
 fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Result<(), WorkspaceError> {
     let own = format!("refs/pairflow/{}/", request.id);
-    let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let listed = list_refs(git, &own)?;
     let refs = listed.lines().filter_map(|line| line.split_once(' '));
     let mut moves = String::new();
     // Only direct children: what lies deeper is not one bubble's.
@@ -122,6 +121,12 @@ fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Resul
         moves += &format!("update {}.branch {tip}\ndelete {branch} {tip}\n", archive_ref(request));
     }
     Ok(update_refs(git, &moves)?)
+}
+
+/// Returns a line with name and object for each ref below `prefix`.
+fn list_refs(git: &Git, prefix: &str) -> Result<String, WorkspaceError> {
+    let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname) %(objectname)", prefix]))?;
+    Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
 }
 
 fn archive_ref(request: &DeleteRequest<'_>) -> String {
@@ -180,10 +185,7 @@ pub fn put_refs_back(
 pub fn put_files_back(root: &Path, id: &BubbleId, archive: &Path) -> Result<(), WorkspaceError> {
     let bubbles = root.join(".pairflow/bubbles");
     let (partial, to) = (bubbles.join(format!(".{id}.restored")), bubbles.join(id.as_str()));
-    remove_dir(&partial)?;
-    copy_dir(archive, &partial)?;
-    std::fs::rename(&partial, &to).map_err(WorkspaceError::io("create", &to))?;
-    sync(&bubbles)
+    copy_in_one_step(archive, &partial, &to)
 }
 
 /// Removes an archive whose bubble is back.
@@ -207,8 +209,7 @@ struct KeptRefs {
 /// Finds the refs of an archive: their name has the second in which it was made, and so has that of the directory.
 fn kept_refs(git: &Git, id: &BubbleId, archive: &Path) -> Result<Option<KeptRefs>, WorkspaceError> {
     let own = format!("refs/pairflow/archive/{id}/");
-    let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let listed = list_refs(git, &own)?;
     let refs: Vec<_> = listed.lines().filter_map(|line| line.strip_prefix(&own)?.split_once(' ')).collect();
     let dir = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let made_then = |secs: &str| {
@@ -231,11 +232,16 @@ fn copy_transcript(request: &DeleteRequest<'_>) -> Result<PathBuf, WorkspaceErro
     if to.exists() {
         return Err(WorkspaceError::ArchiveExists(to));
     }
-    remove_dir(&partial)?;
-    copy_dir(&from, &partial)?;
-    std::fs::rename(&partial, &to).map_err(WorkspaceError::io("create", &to))?;
-    sync(&own.join("archive"))?;
+    copy_in_one_step(&from, &partial, &to)?;
     Ok(to)
+}
+
+/// Copies a directory to `partial`, beside `to`, and renames the complete copy, durably.
+fn copy_in_one_step(from: &Path, partial: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    remove_dir(partial)?;
+    copy_dir(from, partial)?;
+    std::fs::rename(partial, to).map_err(WorkspaceError::io("create", to))?;
+    sync(to.parent().unwrap_or(to))
 }
 
 fn copy_dir(from: &Path, to: &Path) -> Result<(), WorkspaceError> {

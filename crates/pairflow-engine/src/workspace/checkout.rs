@@ -24,39 +24,10 @@ const NOTE: &str = "pairflow-setup";
 const CHECKOUT: Duration = Duration::from_secs(900);
 
 /// Files that say what has to be installed: where one of them changes, the setup command runs again.
-const MANIFESTS: [&str; 31] = [
-    ".gitmodules",
-    "Cargo.lock",
-    "Cargo.toml",
-    "Gemfile",
-    "Gemfile.lock",
-    "Package.resolved",
-    "Package.swift",
-    "Pipfile",
-    "Pipfile.lock",
-    "build.gradle",
-    "build.gradle.kts",
-    "bun.lock",
-    "bun.lockb",
-    "composer.json",
-    "composer.lock",
-    "deno.lock",
-    "go.mod",
-    "go.sum",
-    "mix.exs",
-    "mix.lock",
-    "package-lock.json",
-    "package.json",
-    "pdm.lock",
-    "pnpm-lock.yaml",
-    "poetry.lock",
-    "pom.xml",
-    "pyproject.toml",
-    "setup.cfg",
-    "setup.py",
-    "uv.lock",
-    "yarn.lock",
-];
+const MANIFESTS: &str = ".gitmodules Cargo.lock Cargo.toml Gemfile Gemfile.lock Package.resolved Package.swift Pipfile \
+    Pipfile.lock build.gradle build.gradle.kts bun.lock bun.lockb composer.json composer.lock deno.lock \
+    go.mod go.sum mix.exs mix.lock package-lock.json package.json pdm.lock pnpm-lock.yaml poetry.lock \
+    pom.xml pyproject.toml setup.cfg setup.py uv.lock yarn.lock";
 
 /// A checkout. A fresh one is removed when this is dropped.
 #[derive(Debug)]
@@ -236,7 +207,7 @@ fn is_manifest(entry: &[u8]) -> bool {
     };
     let name = path.rsplit('/').next().unwrap_or(path);
     let listed = name.starts_with("requirements") && name.ends_with(".txt");
-    what.starts_with("160000 ") || listed || MANIFESTS.contains(&name)
+    what.starts_with("160000 ") || listed || MANIFESTS.split(' ').any(|manifest| manifest == name)
 }
 
 const SCRATCH_PREFIX: &str = ".scratch-";

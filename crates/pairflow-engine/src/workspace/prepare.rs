@@ -168,8 +168,7 @@ fn finish(repo: &Repo, journal: &WorkspaceJournal, git_dir: PathBuf) -> Result<P
         WorkMode::Worktree => repo.common_dir.clone(),
         WorkMode::Clone => git_dir.clone(),
     };
-    let journal = journal.clone();
-    let (path, base, included, ground) = (journal.path, journal.base, journal.included, journal.ground);
+    let WorkspaceJournal { path, base, included, ground, .. } = journal.clone();
     Ok(PreparedWorkspace { path, git_dir, common_dir, base, base_tree, included, ground })
 }
 

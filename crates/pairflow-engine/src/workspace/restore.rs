@@ -108,7 +108,7 @@ fn recreate_worktree(workspace: &Worktree, repo: &Repo, branch: &str) -> Result<
     // --force: git still remembers the worktree that is gone.
     let call = GitCall::new(["worktree", "add", "--quiet", "--force"]).arg(&workspace.path).arg(branch);
     repo.git().run(call.whole().within(CHECKOUT))?;
-    let git_dir = worktree_git_dir(&repo, &workspace.path)?;
+    let git_dir = worktree_git_dir(repo, &workspace.path)?;
     Ok(Worktree { git_dir, ..workspace.clone() })
 }
 

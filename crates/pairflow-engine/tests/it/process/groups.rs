@@ -205,7 +205,7 @@ fn a_group_is_on_record_exactly_while_it_runs() {
     let seen = records(&dir.path().join("processes")).unwrap();
     assert_eq!(seen.len(), 1);
     assert_eq!((seen[0].kind, seen[0].what.as_str(), seen[0].pid), (JobKind::Agent, "the job", running.pid()));
-    running.kill();
+    running.cancel().cancel();
     running.wait();
     assert_eq!(records(&dir.path().join("processes")).unwrap(), []);
 }
@@ -245,7 +245,7 @@ fn a_process_id_that_belongs_to_someone_else_by_now_is_left_alone() {
     assert_eq!(reap(&elsewhere).unwrap(), []);
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     assert!(alive(real.pid));
-    running.kill();
+    running.cancel().cancel();
     running.wait();
 }
 
