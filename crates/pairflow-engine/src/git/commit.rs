@@ -188,9 +188,7 @@ impl CommitAttempt<'_> {
     fn ask_hooks(&self, message: String) -> Result<String, GitError> {
         let CommitRequest { workspace, tree, .. } = *self.request;
         let hooks = RunnableHooks::of(workspace, self.identity.hooks.as_ref())?;
-        let dir = workspace.runtime_dir();
-        let files = tempfile::Builder::new().prefix("commit-").tempdir_in(&dir);
-        let files = files.map_err(GitError::io("make a directory in", &dir))?;
+        let files = workspace.private_dir("commit-")?;
         let (index, text) = (files.path().join("index"), files.path().join("COMMIT_EDITMSG"));
         let git = workspace.git_inside();
         git.run(GitCall::new(["read-tree", &tree.0]).index(&index))?;

@@ -163,12 +163,7 @@ impl RunnableHooks {
         let Some(recorded) = recorded else {
             return Err(GitError::HooksUnknown(workspace.id.clone()));
         };
-        let runtime = workspace.runtime_dir();
-        let make = || {
-            std::fs::create_dir_all(&runtime)?;
-            tempfile::Builder::new().prefix("hooks-").tempdir_in(&runtime)
-        };
-        let made = Self(make().map_err(GitError::io("make a directory in", &runtime))?);
+        let made = Self(workspace.private_dir("hooks-")?);
         match recorded {
             Hooks::Base { path } => made.check_out_base(workspace, path)?,
             Hooks::Directory { path, .. } => made.copy_unchanged(workspace, path, recorded)?,

@@ -5,12 +5,15 @@
 //! the tree. The repository's `info/exclude` lies where agents can write and no diff shows it, so the patterns that it
 //! had at the start stay in force.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use pairflow_core::facts::FileChange;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::log::Workspace as Record;
+use tempfile::TempDir;
 
 use super::isolation::IsolatedGitDir;
 use super::{Git, GitCall, GitError, Repo};
@@ -91,6 +94,16 @@ impl Worktree {
     /// Returns the directory of pairflow's own throw-away files for this bubble.
     pub fn runtime_dir(&self) -> PathBuf {
         self.root.join(".pairflow/runtime").join(self.id.as_str())
+    }
+
+    /// Makes a temporary directory below the runtime directory that only this user can enter.
+    pub(super) fn private_dir(&self, prefix: &str) -> Result<TempDir, GitError> {
+        let runtime = self.runtime_dir();
+        let make = || {
+            std::fs::create_dir_all(&runtime)?;
+            tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o700)).tempdir_in(&runtime)
+        };
+        make().map_err(GitError::io("make a directory in", &runtime))
     }
 
     /// Fails unless the files are a real directory, and no file in its git directory leads git elsewhere.
