@@ -323,11 +323,8 @@ impl Runner {
             return Self { prefix: "uv run --frozen ", python: "python", setup };
         }
         if root.has("poetry.lock") {
-            return Self {
-                prefix: "poetry run ",
-                python: "python",
-                setup: Some(DetectedCommand::new("poetry install", "poetry.lock")),
-            };
+            let setup = Some(DetectedCommand::new("poetry install", "poetry.lock"));
+            return Self { prefix: "poetry run ", python: "python", setup };
         }
         // Outside of an environment many systems have `python3` only.
         Self { prefix: "", python: "python3", setup: None }
