@@ -158,7 +158,7 @@ impl CommitAttempt<'_> {
     fn make(&self, tip: Option<&CommitId>, message: String) -> Result<CommitId, GitError> {
         let (request, git, branch) = (self.request, self.git, self.branch);
         let message = if request.hooks { self.ask_hooks(message)? } else { message };
-        let said = message.clone();
+        let original = message.clone();
         let base = &request.workspace.base;
         let commit = commit_as_person(git, request.tree, &[base], message, self.identity)?;
         let zero = CommitId("0".repeat(base.0.len()));
@@ -179,7 +179,7 @@ impl CommitAttempt<'_> {
         let Err(error) = moved else { return Ok(commit) };
         // The git of an attempt that was killed may live a moment longer than it, and have made the very same commit.
         match resolve(git, branch).ok().flatten() {
-            Some(found) if self.is_made(&found, &said).is_ok_and(|made| made) => Ok(found),
+            Some(found) if self.is_made(&found, &original).is_ok_and(|made| made) => Ok(found),
             _ => Err(moved_error(git, branch, tip.unwrap_or(&zero), error)),
         }
     }

@@ -159,21 +159,21 @@ impl IsolatedGitDir {
     pub(super) fn make(place: &Path, common_dir: &Path, object: &str) -> Result<Self, GitError> {
         let failed = GitError::io("make a directory in", place);
         let dir = tempfile::Builder::new().prefix("pairflow-git-").tempdir_in(place).map_err(failed)?;
-        let apart = Self { dir, objects: common_dir.join("objects"), personal: false };
+        let isolated = Self { dir, objects: common_dir.join("objects"), personal: false };
         for name in ["objects", "refs", "info"] {
-            let path = apart.path().join(name);
+            let path = isolated.path().join(name);
             std::fs::create_dir(&path).map_err(GitError::io("create", &path))?;
         }
-        apart.write("HEAD", "ref: refs/heads/none\n")?;
+        isolated.write("HEAD", "ref: refs/heads/none\n")?;
         // A file system that gives every file the same permissions says nothing about them.
-        let odd = apart.path().join("HEAD").metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0);
+        let odd = isolated.path().join("HEAD").metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0);
         let format = if object.len() == 64 {
             "\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
         } else {
             "\trepositoryformatversion = 0\n"
         };
-        apart.write("config", format!("[core]\n\tbare = false\n\tfilemode = {}\n{format}", !odd))?;
-        Ok(apart)
+        isolated.write("config", format!("[core]\n\tbare = false\n\tfilemode = {}\n{format}", !odd))?;
+        Ok(isolated)
     }
 
     /// Lets the person's own configuration, these patterns of ignored files and these attributes count.

@@ -39,7 +39,7 @@ struct Pinned {
     git_dir: PathBuf,
     common_dir: PathBuf,
     work_tree: PathBuf,
-    apart: Option<IsolatedGitDir>,
+    isolated: Option<IsolatedGitDir>,
 }
 
 /// One call of git, to be given to [`Git::run`].
@@ -76,14 +76,14 @@ impl Git {
     /// Pins git to these three directories, regardless of the files in them.
     pub fn at(git_dir: &Path, common_dir: &Path, work_tree: &Path) -> Self {
         let (git_dir, common_dir, work_tree) = (git_dir.into(), common_dir.into(), work_tree.into());
-        Self { pinned: Some(Pinned { git_dir, common_dir, work_tree, apart: None }), neutral: OnceLock::new() }
+        Self { pinned: Some(Pinned { git_dir, common_dir, work_tree, isolated: None }), neutral: OnceLock::new() }
     }
 
     /// Pins git to an isolated directory; without `work_tree` there are no files, and so no attributes.
-    pub(super) fn isolated(apart: IsolatedGitDir, work_tree: Option<&Path>) -> Self {
-        let git_dir = apart.path().to_owned();
+    pub(super) fn isolated(isolated: IsolatedGitDir, work_tree: Option<&Path>) -> Self {
+        let git_dir = isolated.path().to_owned();
         let work_tree = work_tree.unwrap_or(&git_dir).to_owned();
-        let pinned = Pinned { common_dir: git_dir.clone(), git_dir, work_tree, apart: Some(apart) };
+        let pinned = Pinned { common_dir: git_dir.clone(), git_dir, work_tree, isolated: Some(isolated) };
         Self { pinned: Some(pinned), neutral: OnceLock::from(Vec::new()) }
     }
 
@@ -103,7 +103,7 @@ impl Git {
         let args = shown(&call.args);
         let command = self.command(&call)?;
         let (limit, timeout) = (call.cut_at.unwrap_or(STDOUT_LIMIT), call.timeout.unwrap_or(TIMEOUT));
-        let done = GitProcess::start(command, call.input, limit)?.attend(&args, timeout, || self.special_file())?;
+        let done = GitProcess::start(command, call.input, limit)?.wait(&args, timeout, || self.special_file())?;
         if done.cut && call.cut_at.is_none() {
             return Err(GitError::TooMuchOutput { args, limit });
         }
@@ -145,9 +145,9 @@ impl Git {
             Some(pinned) => {
                 command.env("GIT_DIR", &pinned.git_dir).env("GIT_COMMON_DIR", &pinned.common_dir);
                 command.env("GIT_WORK_TREE", &pinned.work_tree);
-                if let Some(apart) = &pinned.apart {
-                    command.env("GIT_OBJECT_DIRECTORY", &apart.objects);
-                    if !apart.personal {
+                if let Some(isolated) = &pinned.isolated {
+                    command.env("GIT_OBJECT_DIRECTORY", &isolated.objects);
+                    if !isolated.personal {
                         command.env("GIT_CONFIG_GLOBAL", "/dev/null");
                     }
                 }
@@ -312,7 +312,7 @@ enum PipeContent {
 
 struct GitProcess {
     child: Child,
-    heard: Receiver<PipeContent>,
+    pipes: Receiver<PipeContent>,
 }
 
 struct Finished {
@@ -328,20 +328,20 @@ impl GitProcess {
             ErrorKind::NotFound => GitError::Missing,
             _ => GitError::io("run", Path::new("git"))(source),
         })?;
-        let (say, heard) = channel();
+        let (sender, pipes) = channel();
         if let Some(mut stdin) = child.stdin.take() {
             // If git closes its input early, its exit code says why.
             std::thread::spawn(move || drop(stdin.write_all(&input)));
         }
         let stdout = child.stdout.take().expect("standard output was piped");
-        listen(stdout, limit, say.clone(), |bytes, over| PipeContent::Out { bytes, over });
+        read_pipe(stdout, limit, sender.clone(), |bytes, over| PipeContent::Out { bytes, over });
         let stderr = child.stderr.take().expect("standard error was piped");
-        listen(stderr, STDERR_LIMIT, say, |bytes, _| PipeContent::Err { bytes });
-        Ok(Self { child, heard })
+        read_pipe(stderr, STDERR_LIMIT, sender, |bytes, _| PipeContent::Err { bytes });
+        Ok(Self { child, pipes })
     }
 
     /// Waits for its end. If that takes long, checks once whether a file `blocks` it.
-    fn attend(
+    fn wait(
         mut self,
         args: &str,
         timeout: Duration,
@@ -353,7 +353,7 @@ impl GitProcess {
         while parts < 2 {
             let left = deadline.saturating_duration_since(Instant::now());
             let wait = if blocks.is_some() { left.min(LOOK_AFTER) } else { left };
-            match self.heard.recv_timeout(wait) {
+            match self.pipes.recv_timeout(wait) {
                 Ok(PipeContent::Out { bytes, over }) => {
                     (done.stdout, done.cut) = (bytes, over);
                     if over {
@@ -388,11 +388,11 @@ impl GitProcess {
     }
 }
 
-fn listen(
+fn read_pipe(
     mut pipe: impl Read + Send + 'static,
     limit: usize,
-    say: Sender<PipeContent>,
-    heard: fn(Vec<u8>, bool) -> PipeContent,
+    sender: Sender<PipeContent>,
+    content: fn(Vec<u8>, bool) -> PipeContent,
 ) {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -400,12 +400,12 @@ fn listen(
         let _ = pipe.by_ref().take(ask).read_to_end(&mut bytes);
         let over = bytes.len() > limit;
         bytes.truncate(limit);
-        let said = heard(bytes, over);
+        let content = content(bytes, over);
         // The rest of a long standard error output is dropped, but git must not block on it.
-        if matches!(said, PipeContent::Err { .. }) && over {
+        if matches!(content, PipeContent::Err { .. }) && over {
             let _ = std::io::copy(&mut pipe, &mut std::io::sink());
         }
-        let _ = say.send(said);
+        let _ = sender.send(content);
     });
 }
 

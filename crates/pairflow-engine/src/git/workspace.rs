@@ -280,8 +280,9 @@ pub(super) fn reading_git(workspace: &Worktree, index: &Index) -> Result<Git, Gi
     let known = workspace.attributes.as_ref().is_none_or(|known| *known == sha256(&attributes));
     let attributes = if known { attributes } else { Vec::new() };
     let place = index.path().parent().unwrap_or(&workspace.path);
-    let apart = IsolatedGitDir::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
-    Ok(Git::isolated(apart, Some(&workspace.path)))
+    let isolated =
+        IsolatedGitDir::make(place, &workspace.common_dir, &workspace.base.0)?.with(&excludes, &attributes)?;
+    Ok(Git::isolated(isolated, Some(&workspace.path)))
 }
 
 /// Returns the patterns of a repository's `info/exclude`, without comments and empty lines.

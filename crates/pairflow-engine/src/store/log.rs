@@ -44,7 +44,7 @@ pub type Appended<M = BubbleState> = Vec<Envelope<<M as Machine>::Body>>;
 type ReadCache<M> = Option<(FileStat, Cache<M>)>;
 
 /// An open log, and the cache beside it.
-type Opened<M> = (Box<dyn Handle>, Option<Cache<M>>);
+type OpenLog<M> = (Box<dyn Handle>, Option<Cache<M>>);
 
 /// A log of which every byte was checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,7 +177,7 @@ impl<M: Machine> Log<M> {
     }
 
     /// Opens the log and reads the cache; the cache first, so that it is never newer than the log.
-    pub(super) fn open(&self) -> Result<Opened<M>, StoreError> {
+    pub(super) fn open(&self) -> Result<OpenLog<M>, StoreError> {
         let cache = self.cache()?;
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         Ok((handle, cache))
