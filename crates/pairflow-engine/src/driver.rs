@@ -12,7 +12,7 @@ use pairflow_core::facts::Seat;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::CustomAgent;
 
-use crate::process::Running;
+use crate::process::RunningJob;
 
 pub use composer::{Composer, Screen};
 pub use pane::{Dialog, Launch, LaunchFile, SeatStart, Session, Trouble, TroubleKind, dialog_on, private_file};
@@ -72,7 +72,7 @@ impl TurnStart {
 #[derive(Debug)]
 pub enum Started {
     /// A process group plays the turn.
-    Runs(Running),
+    Runs(RunningJob),
     /// Nothing was started; the agent joins by itself.
     Joins,
 }

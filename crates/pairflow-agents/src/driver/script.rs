@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_engine::driver::{AgentDriver, DriverError, Started, TurnStart};
-use pairflow_engine::process::{Cancel, CommandLine, Job, Kind, Registration, start};
+use pairflow_engine::process::{Cancel, Job, JobCommand, JobKind, Registration, start};
 
 /// The variable that names the directory in which a scripted agent notes how far it has come.
 pub const STATE_VARIABLE: &str = "PAIRFLOW_SCRIPT_STATE";
@@ -43,13 +43,13 @@ impl ScriptDriver {
         env.push((STATE_VARIABLE.to_owned(), text(&turn.runtime_dir.join("script"))?.to_owned()));
         let what = format!("{} as {}, turn {}", turn.agent, turn.seat, turn.turn);
         Ok(Job {
-            command: CommandLine::Argv(argv),
+            command: JobCommand::Argv(argv),
             cwd: turn.worktree.clone(),
             env,
             timeout: None,
             max_output_bytes: KEPT_OUTPUT,
             log: Some(turn.log.clone()),
-            registry: Some(Registration { dir: turn.registry(), kind: Kind::Agent, what }),
+            registry: Some(Registration { dir: turn.registry(), kind: JobKind::Agent, what }),
         })
     }
 }

@@ -346,7 +346,7 @@ fn turn_start(stage: &Stage) -> TurnStart {
     }
 }
 
-fn running(started: Started) -> pairflow_engine::process::Running {
+fn running(started: Started) -> pairflow_engine::process::RunningJob {
     match started {
         Started::Runs(running) => running,
         Started::Joins => panic!("nothing was started"),
@@ -373,7 +373,7 @@ fn a_started_agent_has_its_variables_and_dies_with_everybody_it_started() {
     wait_until("the agent at work", || stage.file("child").ends_with('\n'));
     let record = &pairflow_engine::process::records(&turn_start(&stage).registry()).unwrap()[0];
     assert_eq!((record.pid, record.what.as_str()), (agent.pid(), "codex as implementer, turn 5"));
-    agent.kill();
+    agent.cancel().cancel();
     assert!(agent.wait().cancelled);
     let child = stage.file("child");
     let state = fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
@@ -405,7 +405,7 @@ fn misbehaving_processes_are_ended_from_outside() {
         let agent = running(ScriptDriver { program: stage.program() }.start(&turn_start(&stage)).unwrap());
         let said = || fs::read_to_string(stage.at("runtime/codex.log")).unwrap_or_default();
         wait_until(&format!("the agent at work: {steps}"), || said().contains(sign));
-        agent.kill();
+        agent.cancel().cancel();
         let ran = agent.wait();
         assert!(ran.cancelled && ran.signal == Some(signal), "{steps}: {ran:?}");
     }

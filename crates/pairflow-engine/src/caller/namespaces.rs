@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::UserDirs;
-use crate::git::replace;
 use crate::process::boot;
 use crate::regular;
+use crate::regular::replace;
 
 /// The most that a record may hold, in bytes.
 const MAX_RECORD: u64 = 64 * 1024;

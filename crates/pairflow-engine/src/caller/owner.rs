@@ -6,8 +6,8 @@ use pairflow_core::ids::{AgentId, BubbleId, Party};
 use pairflow_core::log::Warning;
 use pairflow_core::safe::safe_line;
 
-use crate::engine::{Bubble, Control, Engine};
-use crate::process::{Kind, Record, records};
+use crate::engine::{Bubble, ControlDir, Engine};
+use crate::process::{JobKind, ProcessRecord, records};
 
 /// How much is shown of what a job is, in columns.
 const WHAT: usize = 80;
@@ -31,7 +31,7 @@ pub enum Started {
     /// This agent.
     Agent(AgentId),
     /// pairflow itself, for the bubble: what it is, in words for a person, and what for.
-    Job(String, Kind),
+    Job(String, JobKind),
 }
 
 impl Owner {
@@ -42,7 +42,7 @@ impl Owner {
 
     /// Whether it is an agent, and not a check or another command.
     pub(crate) fn is_agent(&self) -> bool {
-        matches!(self.started, Started::Agent(_) | Started::Job(_, Kind::Agent))
+        matches!(self.started, Started::Agent(_) | Started::Job(_, JobKind::Agent))
     }
 
     /// Returns who has started the process, in words for a person.
@@ -87,8 +87,8 @@ pub(crate) fn pane_records(runtime: &Path) -> PathBuf {
 }
 
 /// Everybody who is on record for one bubble.
-pub(super) fn recorded(repo: &Path, bubble: &BubbleId) -> Vec<(Owner, Record)> {
-    let runtime = Control::of(repo).runtime(bubble);
+pub(super) fn recorded(repo: &Path, bubble: &BubbleId) -> Vec<(Owner, ProcessRecord)> {
+    let runtime = ControlDir::of(repo).runtime(bubble);
     let owner = |started| Owner { repo: repo.to_owned(), bubble: bubble.clone(), started, proven: true };
     let jobs = records(&runtime.join("processes")).unwrap_or_default().into_iter();
     let mut found: Vec<_> =

@@ -7,8 +7,8 @@ use pairflow_core::ids::{AgentId, BubbleId};
 
 use super::namespaces::Namespaces;
 use super::owner::{Owner, Started, names, recorded};
-use crate::engine::{Control, Engine, Token};
-use crate::process::{Lineage, Record};
+use crate::engine::{AgentToken, ControlDir, Engine};
+use crate::process::{ProcessAncestry, ProcessRecord};
 
 /// The variables with which an agent joins a bubble.
 const JOINED: [&str; 4] = ["PAIRFLOW_BUBBLE", "PAIRFLOW_REPO", "PAIRFLOW_AGENT", "PAIRFLOW_TOKEN"];
@@ -16,7 +16,7 @@ const JOINED: [&str; 4] = ["PAIRFLOW_BUBBLE", "PAIRFLOW_REPO", "PAIRFLOW_AGENT",
 /// A process that calls.
 #[derive(Debug)]
 pub struct Caller {
-    lineage: Lineage,
+    lineage: ProcessAncestry,
     namespaces: Option<Namespaces>,
 }
 
@@ -28,34 +28,34 @@ impl Caller {
         let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
         let own = peer.uid == rustix::process::getuid();
         let pid = rustix::process::Pid::as_raw(Some(peer.pid));
-        own.then(|| Self { lineage: Lineage::of(pid), namespaces: Namespaces::of(&pid.to_string()) })
+        own.then(|| Self { lineage: ProcessAncestry::of(pid), namespaces: Namespaces::of(&pid.to_string()) })
     }
 
     /// Elsewhere callers are not identified.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn at(_: &UnixStream) -> Option<Self> {
-        Some(Self { lineage: Lineage::Untold, namespaces: None })
+        Some(Self { lineage: ProcessAncestry::Untold, namespaces: None })
     }
 
     /// Looks at this process.
     pub fn this() -> Self {
-        Self { lineage: Lineage::own(), namespaces: Namespaces::own() }
+        Self { lineage: ProcessAncestry::own(), namespaces: Namespaces::own() }
     }
 
     /// Looks at those that have started this process.
     pub fn parents_of_this() -> Self {
-        Self { lineage: Lineage::own().parents(), namespaces: Namespaces::own() }
+        Self { lineage: ProcessAncestry::own().parents(), namespaces: Namespaces::own() }
     }
 
     /// Whether it was gone before it could be looked at. Nobody knows then whose it was.
     pub(crate) fn is_gone(&self) -> bool {
-        matches!(self.lineage, Lineage::Gone)
+        matches!(self.lineage, ProcessAncestry::Gone)
     }
 
     /// Whether it is known where it comes from, and it runs in the namespaces of this process. Elsewhere than on Linux
     /// nobody can tell.
     pub(crate) fn is_local(&self) -> bool {
-        let known = matches!(self.lineage, Lineage::Known { .. });
+        let known = matches!(self.lineage, ProcessAncestry::Known { .. });
         !cfg!(target_os = "linux") || known && self.namespaces.is_some() && self.namespaces == Namespaces::own()
     }
 
@@ -74,16 +74,16 @@ impl Caller {
         likely: Option<(&Path, &BubbleId)>,
         repos: &[PathBuf],
     ) -> Option<Owner> {
-        if !matches!(self.lineage, Lineage::Known { .. }) {
+        if !matches!(self.lineage, ProcessAncestry::Known { .. }) {
             return None;
         }
         let near = likely.map(|(repo, id)| recorded(repo, id)).unwrap_or_default();
         // Almost every caller is known at once, so the other bubbles are looked at only for one who is not.
-        if let Some((owner, _)) = self.lineage.born_of(&near) {
+        if let Some((owner, _)) = self.lineage.descends_from(&near) {
             return Some(owner.clone());
         }
         let far = others(engine, likely, repos);
-        let found = self.lineage.born_of(&far);
+        let found = self.lineage.descends_from(&far);
         let found = found.or_else(|| self.lineage.marked_by(&near)).or_else(|| self.lineage.marked_by(&far));
         found.map(|(owner, _)| owner.clone())
     }
@@ -99,7 +99,7 @@ impl Caller {
         }
         let proven = token.is_some_and(|token| {
             let own = engine.bubble(&repo, &bubble).and_then(|own| own.load().map(|seen| (own, seen.state)));
-            own.is_ok_and(|(own, state)| own.prove(&state, &agent, &Token::shown(token)).is_ok())
+            own.is_ok_and(|(own, state)| own.prove(&state, &agent, &AgentToken::shown(token)).is_ok())
         });
         Some(Owner { repo, bubble, started: Started::Agent(agent), proven })
     }
@@ -115,9 +115,9 @@ fn all(engine: &Engine, more: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Everybody who is on record for any bubble but `likely`.
-fn others(engine: &Engine, likely: Option<(&Path, &BubbleId)>, repos: &[PathBuf]) -> Vec<(Owner, Record)> {
+fn others(engine: &Engine, likely: Option<(&Path, &BubbleId)>, repos: &[PathBuf]) -> Vec<(Owner, ProcessRecord)> {
     let of_repo = |repo: &PathBuf| {
-        let ids = names::<BubbleId>(&Control::of(repo).dir().join("runtime"));
+        let ids = names::<BubbleId>(&ControlDir::of(repo).dir().join("runtime"));
         let others = ids.into_iter().filter(|id| likely != Some((repo.as_path(), id)));
         others.flat_map(|id| recorded(repo, &id)).collect::<Vec<_>>()
     };

@@ -14,7 +14,7 @@ use pairflow_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::composer::Composer;
-use crate::process::Enrolment;
+use crate::process::SelfRegistration;
 use crate::regular::{create_new, open_own};
 
 /// A launch file is never larger than this: arguments and environment of a process have a limit of their own.
@@ -148,7 +148,7 @@ pub struct LaunchFile {
     pub cwd: PathBuf,
     /// How the process puts itself on record before it becomes the program; nothing for one that nobody looks after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub record: Option<Enrolment>,
+    pub record: Option<SelfRegistration>,
 }
 
 impl LaunchFile {

@@ -7,7 +7,7 @@ use pairflow_core::rules::Notifications;
 use pairflow_core::view::notify::Notification;
 
 use crate::engine::Bubble;
-use crate::process::{Cancel, CommandLine, Job, Kind, Ran, Registration, run};
+use crate::process::{Cancel, Job, JobCommand, JobKind, JobResult, Registration, run};
 
 /// How long one channel may take in all.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -74,25 +74,25 @@ pub(super) fn program(order: &Order, argv: Vec<String>, limit: Duration) -> Resu
     let cancel = Cancel::new().map_err(|error| error.to_string())?;
     let what = argv.first().cloned().unwrap_or_default();
     let job = Job {
-        command: CommandLine::Argv(argv),
+        command: JobCommand::Argv(argv),
         cwd: "/".into(),
         env: order.room.clone(),
         timeout: Some(limit),
         max_output_bytes: OUTPUT,
         log: None,
-        registry: Some(Registration { dir: order.bubble.registry(), kind: Kind::Notification, what: what.clone() }),
+        registry: Some(Registration { dir: order.bubble.registry(), kind: JobKind::Notification, what: what.clone() }),
     };
     outcome(&what, &run(&job, &cancel))
 }
 
-fn outcome(what: &str, ran: &Ran) -> Result<(), String> {
+fn outcome(what: &str, ran: &JobResult) -> Result<(), String> {
     let said = String::from_utf8_lossy(&ran.output);
     let said = pairflow_core::safe::safe_line(&said, 200);
     match ran {
-        Ran { could_not_start: Some(why), .. } => Err(why.clone()),
-        Ran { timed_out: true, .. } => Err(format!("{what} took too long")),
-        Ran { exit: Some(0), .. } => Ok(()),
-        Ran { exit: Some(code), .. } => Err(format!("{what} ended with exit code {code}: {said}")),
+        JobResult { could_not_start: Some(why), .. } => Err(why.clone()),
+        JobResult { timed_out: true, .. } => Err(format!("{what} took too long")),
+        JobResult { exit: Some(0), .. } => Ok(()),
+        JobResult { exit: Some(code), .. } => Err(format!("{what} ended with exit code {code}: {said}")),
         _ => Err(format!("{what} was ended")),
     }
 }

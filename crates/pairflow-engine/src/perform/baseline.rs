@@ -9,7 +9,7 @@ use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::hash::sha256;
 
 use super::bench::Errand;
-use crate::checks::Checked;
+use crate::checks::CheckResult;
 use crate::engine::Bubble;
 
 /// How many notes are kept at most.
@@ -54,7 +54,7 @@ fn make_room(notes: &Path) -> std::io::Result<()> {
 }
 
 /// What comes of a check that is known to pass.
-pub(super) fn passed_before(errand: Errand<'_>) -> Checked {
+pub(super) fn passed_before(errand: Errand<'_>) -> CheckResult {
     let tail = "it passed on this tree before, so it was not run again".to_owned();
     let receipt = Receipt {
         check: errand.name.to_owned(),
@@ -66,5 +66,5 @@ pub(super) fn passed_before(errand: Errand<'_>) -> Checked {
         place: Place::Base,
         tail: tail.clone(),
     };
-    Checked { receipt, output: format!("{tail}\n").into_bytes() }
+    CheckResult { receipt, output: format!("{tail}\n").into_bytes() }
 }

@@ -8,10 +8,10 @@ use pairflow_core::facts::{Outcome, Place, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::rules::ChecksIn;
 
-use crate::checks::{CheckRun, Checked, run_check};
+use crate::checks::{CheckResult, CheckRun, run_check};
 use crate::config::person_layer;
 use crate::engine::{Bubble, EngineError, port_variables};
-use crate::git::{GitError, Repo, Workspace, changes, is_reread, observe};
+use crate::git::{GitError, Repo, Worktree, changes, is_reread, observe};
 use crate::process::Cancel;
 use crate::workspace::{Checkout, DEFAULT_COUNT, lease};
 
@@ -61,7 +61,7 @@ pub(super) struct Site<'a> {
 /// Why there is nothing to run a command in.
 pub(super) enum Unready {
     /// The setup command does not work. This is what it said.
-    NotSetUp(Checked),
+    NotSetUp(CheckResult),
     /// It was cancelled.
     Cancelled,
 }
@@ -141,10 +141,10 @@ impl Bench {
         errand: Errand<'_>,
         freely: bool,
         cancel: &Cancel,
-    ) -> Result<Option<Checked>, EngineError> {
+    ) -> Result<Option<CheckResult>, EngineError> {
         let run = |bench: &Self| if freely { bench.run_freely(errand, cancel) } else { bench.run(errand, cancel) };
         let ran = run(self);
-        let failed = |ran: &Checked| matches!(ran.receipt.outcome, Outcome::Failed { .. });
+        let failed = |ran: &CheckResult| matches!(ran.receipt.outcome, Outcome::Failed { .. });
         if !self.stale || !ran.as_ref().is_some_and(failed) {
             return Ok(ran);
         }
@@ -166,7 +166,7 @@ impl Bench {
     }
 
     /// Runs a command that has to leave the files alone. Returns nothing if it was cancelled.
-    fn run(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
+    fn run(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<CheckResult> {
         let workspace = self.checkout.workspace();
         // What the setup command added belongs to no tree.
         let now = || Ok(if unharmed(workspace, &self.ready)? { errand.tree.clone() } else { look(workspace)? });
@@ -175,7 +175,7 @@ impl Bench {
     }
 
     /// Runs a command whose changes of files do not matter: they are put back, or thrown away.
-    pub(super) fn run_freely(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<Checked> {
+    pub(super) fn run_freely(&self, errand: Errand<'_>, cancel: &Cancel) -> Option<CheckResult> {
         self.ran(errand, &|| Ok(errand.tree.clone()), &|_, _| Vec::new(), cancel)
     }
 
@@ -185,7 +185,7 @@ impl Bench {
         observe: &dyn Fn() -> Result<TreeId, String>,
         changed_files: &dyn Fn(&TreeId, &TreeId) -> Vec<String>,
         cancel: &Cancel,
-    ) -> Option<Checked> {
+    ) -> Option<CheckResult> {
         let run = CheckRun {
             name: errand.name,
             command: errand.command,
@@ -205,12 +205,12 @@ impl Bench {
 
 impl Unready {
     /// What comes of `errand`, which could not be run; nothing if it was cancelled.
-    pub(super) fn receipt(self, errand: Errand<'_>) -> Option<Checked> {
+    pub(super) fn receipt(self, errand: Errand<'_>) -> Option<CheckResult> {
         let Self::NotSetUp(ran) = self else { return None };
         let why = format!("the setup command `{}` does not work in a checkout of the tree", ran.receipt.command);
         let (check, command, tree) = (errand.name.to_owned(), errand.command.to_owned(), errand.tree.clone());
         let receipt = Receipt { check, command, tree, outcome: Outcome::CouldNotCheck { why }, ..ran.receipt };
-        Some(Checked { receipt, output: ran.output })
+        Some(CheckResult { receipt, output: ran.output })
     }
 }
 
@@ -234,13 +234,13 @@ pub(super) fn place(state: &BubbleState) -> Place {
 }
 
 /// Returns the tree of the files, or why they could not be read.
-pub(super) fn look(workspace: &Workspace) -> Result<TreeId, String> {
+pub(super) fn look(workspace: &Worktree) -> Result<TreeId, String> {
     observe(workspace).map_err(|error| error.to_string())
 }
 
 /// Whether every file of the tree `ready` is still as it was, apart from line ends that git reads otherwise. What was added in a checkout of our own is thrown away, so
 /// it does no harm: what was checked was the tree.
-pub(super) fn unharmed(workspace: &Workspace, ready: &TreeId) -> Result<bool, String> {
+pub(super) fn unharmed(workspace: &Worktree, ready: &TreeId) -> Result<bool, String> {
     let now = look(workspace)?;
     if now == *ready {
         return Ok(true);
@@ -260,7 +260,7 @@ pub(super) fn unharmed(workspace: &Workspace, ready: &TreeId) -> Result<bool, St
 }
 
 /// Returns the files that differ between two trees.
-pub(super) fn named(workspace: &Workspace, from: &TreeId, to: &TreeId) -> Vec<String> {
+pub(super) fn named(workspace: &Worktree, from: &TreeId, to: &TreeId) -> Vec<String> {
     match changes(&workspace.git(), from, to) {
         Ok(changes) => changes.into_iter().map(|change| change.path).collect(),
         Err(error) => vec![format!("(git could not name them: {error})")],

@@ -44,13 +44,13 @@ impl Care {
     /// Waits until the process that has the bubble lets go of it, and takes it into care. Sleeps in the kernel meanwhile.
     pub(crate) fn wait(bubble: &Bubble) -> Result<Self, EngineError> {
         let path = path(bubble);
-        let failed = |error| EngineError::world(format!("cannot lock {}", path.display()), error);
+        let failed = |error| EngineError::io(format!("cannot lock {}", path.display()), error);
         loop {
             let file = crate::regular::open_to_lock(&path).map_err(failed)?;
             file.lock().map_err(failed)?;
             // A file that lost its name meanwhile does not count: others would lock the new one.
             if is_named(&file, &path).map_err(failed)? {
-                return Ok(Self(Guard::new(file)));
+                return Ok(Self(Box::new(file)));
             }
         }
     }

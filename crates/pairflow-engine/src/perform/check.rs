@@ -10,7 +10,7 @@ use pairflow_core::rules::{Check, ChecksIn};
 use super::baseline::{Known, passed_before};
 use super::bench::{Bench, Errand, OUTPUT_LIMIT, Site, named};
 use super::{documents, red_green};
-use crate::checks::{CheckRun, Checked, run_check};
+use crate::checks::{CheckResult, CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables};
 use crate::git::observe;
 
@@ -65,19 +65,19 @@ fn run(
     errand: Errand<'_>,
     (commit, place): (&CommitId, Place),
     bench: &mut Option<Bench>,
-) -> Result<Option<Checked>, EngineError> {
+) -> Result<Option<CheckResult>, EngineError> {
     let mut ready = match Bench::again(bench.take(), site, commit, place)? {
         Ok(ready) => ready,
         Err(unready) => return Ok(unready.receipt(errand)),
     };
     let ran = ready.judge(errand, false, site.cancel)?;
-    let unchanged = |ran: &Checked| !matches!(ran.receipt.outcome, Outcome::CouldNotCheck { .. });
+    let unchanged = |ran: &CheckResult| !matches!(ran.receipt.outcome, Outcome::CouldNotCheck { .. });
     *bench = Some(ready).filter(|_| ran.as_ref().is_some_and(unchanged));
     Ok(ran)
 }
 
 /// Runs a command where the agents work, and sees whether the files changed in the meantime.
-fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Option<Checked>, EngineError> {
+fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Option<CheckResult>, EngineError> {
     let Site { bubble, state, cancel, .. } = site;
     let workspace = bubble.workspace(state)?;
     workspace.connected()?;
@@ -105,7 +105,7 @@ fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Optio
 }
 
 /// Stores the output by its hash and completes the receipt.
-pub(super) fn keep(bubble: &Bubble, checked: Checked) -> Result<Receipt, EngineError> {
+pub(super) fn keep(bubble: &Bubble, checked: CheckResult) -> Result<Receipt, EngineError> {
     let name = bubble.artifacts().put_hashed("checks", "txt", &checked.output)?;
     Ok(Receipt { output: Some(format!("artifact://{name}")), ..checked.receipt })
 }

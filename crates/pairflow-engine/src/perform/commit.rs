@@ -4,7 +4,7 @@ use pairflow_core::bubble::{BubbleState, Command, CommitOrder, Phase};
 use pairflow_core::log::{CommitIdentity, Person};
 
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::git::{CommitRequest, GitError, Workspace, commit, commit_identity};
+use crate::git::{CommitRequest, GitError, Worktree, commit, commit_identity};
 
 /// Makes the commit that the log orders, and records what came of it. For a caller that holds the lock of the verb.
 pub(crate) fn commit_now(bubble: &Bubble) -> Result<(), EngineError> {
@@ -38,7 +38,7 @@ fn attempt(bubble: &Bubble, state: &BubbleState, order: &CommitOrder) -> Result<
     };
     let workspace = bubble.workspace(state)?;
     if order.hooks && state.about.identity.is_none() {
-        return Err(GitError::HooksUnknown { id: bubble.id.clone() }.into());
+        return Err(GitError::HooksUnknown(bubble.id.clone()).into());
     }
     let identity = identity(state, order, &workspace)?;
     let made = commit(&CommitRequest {
@@ -56,7 +56,7 @@ fn attempt(bubble: &Bubble, state: &BubbleState, order: &CommitOrder) -> Result<
 fn identity(
     state: &BubbleState,
     order: &CommitOrder,
-    workspace: &Workspace,
+    workspace: &Worktree,
 ) -> Result<Option<CommitIdentity>, EngineError> {
     let Some(author) = &order.author else { return Ok(state.about.identity.clone()) };
     let identity = match &state.about.identity {

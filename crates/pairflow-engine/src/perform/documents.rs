@@ -8,9 +8,9 @@ use pairflow_core::gates::document::{DocumentCheck, examine, report};
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::Check;
 
-use crate::checks::Checked;
+use crate::checks::CheckResult;
 use crate::engine::{Bubble, EngineError};
-use crate::git::Call;
+use crate::git::GitCall;
 use crate::process::tail;
 
 /// The longest document, in bytes.
@@ -24,7 +24,7 @@ pub(super) fn check(
     state: &BubbleState,
     check: &Check,
     tree: &TreeId,
-) -> Result<Checked, EngineError> {
+) -> Result<CheckResult, EngineError> {
     let began = Instant::now();
     let paths = paths(state);
     let (outcome, output) = match DocumentCheck::ALL.into_iter().find(|one| one.name() == check.name) {
@@ -55,7 +55,7 @@ pub(super) fn check(
         tail: tail(output.as_bytes(), TAIL.0, TAIL.1),
         place: Place::Checkout,
     };
-    Ok(Checked { receipt, output: output.into_bytes() })
+    Ok(CheckResult { receipt, output: output.into_bytes() })
 }
 
 /// The documents: those that were named, else the Markdown files that the bubble changed.
@@ -93,7 +93,7 @@ fn read(bubble: &Bubble, state: &BubbleState, tree: &TreeId, paths: &[String]) -
     let git = bubble.workspace(state)?.git();
     let mut documents = Vec::with_capacity(paths.len());
     for path in paths {
-        let call = Call::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST);
+        let call = GitCall::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST);
         let blob = git.run(call)?;
         if blob.cut {
             return Ok(Err(format!("{path} is longer than the {} MiB that can be judged", LONGEST / 1024 / 1024)));

@@ -27,7 +27,7 @@ pub(crate) fn check_joined(
     joined: Joined<'_>,
     say: &dyn Fn(&str),
 ) -> Result<Option<Receipt>, EngineError> {
-    let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+    let cancel = Cancel::new().map_err(|error| EngineError::io("cannot make a pipe", error))?;
     let cancelled = || EngineError::Effect("the checks of the merged tree were cancelled".to_owned());
     let running = |command: &str| say(&format!("running '{command}' on the merged tree"));
     let site = Site { bubble, state, cancel: &cancel, attended: joined.attended };

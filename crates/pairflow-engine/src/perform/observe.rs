@@ -3,7 +3,7 @@
 use pairflow_core::bubble::{BubbleState, HeadSeen, Seen};
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{GitError, Head, changes, head, observe};
+use crate::git::{GitError, GitHead, changes, head, observe};
 
 /// Compares the worktree with the newest snapshot.
 pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<Seen, EngineError> {
@@ -25,9 +25,9 @@ pub fn head_seen(bubble: &Bubble, state: &BubbleState) -> Result<HeadSeen, Engin
     }
     let workspace = bubble.workspace(state)?;
     let found = match head(&workspace.git_dir) {
-        Head::Branch(name) => HeadSeen::Branch(name),
-        Head::Detached(_) => HeadSeen::Detached,
-        Head::Missing => return Ok(HeadSeen::Missing),
+        GitHead::Branch(name) => HeadSeen::Branch(name),
+        GitHead::Detached(_) => HeadSeen::Detached,
+        GitHead::Missing => return Ok(HeadSeen::Missing),
     };
     match workspace.connected() {
         Err(GitError::WorktreeGone { .. }) => Ok(HeadSeen::Missing),

@@ -11,9 +11,9 @@ use super::bench::OUTPUT_LIMIT;
 use super::check;
 use crate::checks::{CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables, sentence};
-use crate::git::{Repo, Workspace, observe};
+use crate::git::{Repo, Worktree, observe};
 use crate::process::Cancel;
-use crate::workspace::{DEFAULT_COUNT, Request, discard, lease, prepare};
+use crate::workspace::{DEFAULT_COUNT, WorkspaceRequest, discard, lease, prepare};
 
 /// Prepares the workspace. Whatever goes wrong leaves the bubble startable again.
 pub(super) fn perform(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Option<Command> {
@@ -25,7 +25,7 @@ pub(super) fn perform(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> 
 
 fn attempt(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Result<Option<Record>, EngineError> {
     let repo = Repo::discover(bubble.control.repo())?;
-    let prepared = prepare(&Request {
+    let prepared = prepare(&WorkspaceRequest {
         repo: &repo,
         id: &bubble.id,
         mode: state.rules.work_mode,
@@ -50,7 +50,7 @@ fn attempt(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Result<Opti
     match set_up(bubble, state, &record, command, cancel) {
         Ok(Some(receipt)) => {
             record.setup = Some(receipt);
-            let tree = observe(&Workspace::recorded(bubble.control.repo(), &bubble.id, &record))?;
+            let tree = observe(&Worktree::recorded(bubble.control.repo(), &bubble.id, &record))?;
             // Files that the setup command changed are told from what a person changes later.
             record.ground.tree = (tree != record.base_tree).then_some(tree);
         }

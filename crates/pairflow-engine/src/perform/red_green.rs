@@ -6,12 +6,12 @@ use pairflow_core::gates::is_test_file;
 use pairflow_core::rules::Check;
 
 use super::bench::{Bench, Errand, Site, place};
-use crate::checks::Checked;
+use crate::checks::CheckResult;
 use crate::engine::{Bubble, EngineError};
-use crate::git::Call;
+use crate::git::GitCall;
 
 /// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
-pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
+pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<CheckResult>, EngineError> {
     let Site { bubble, state, cancel, .. } = site;
     let (Some(snapshot), Some(workspace)) = (&state.evidence.snapshot, &state.evidence.workspace) else {
         return Ok(None);
@@ -35,7 +35,7 @@ pub(super) fn check(site: Site<'_>, check: &Check) -> Result<Option<Checked>, En
     if !before.receipt.outcome.passed() {
         let why = "the test command does not pass on the base by itself, so a new test cannot be seen to fail there";
         let outcome = Outcome::CouldNotCheck { why: why.to_owned() };
-        return Ok(Some(Checked { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
+        return Ok(Some(CheckResult { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
     }
     bring(bubble, state, &bench, &tests)?;
     // The setup command may have to do with the tests, too, and puts back what is not the base's.
@@ -68,9 +68,9 @@ fn bring(bubble: &Bubble, state: &BubbleState, bench: &Bench, tests: &[String]) 
     let workspace = bubble.workspace(state)?;
     let Some(snapshot) = &state.evidence.snapshot else { return Ok(()) };
     for path in tests {
-        let blob = workspace.git().run(Call::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
+        let blob = workspace.git().run(GitCall::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
         let to = bench.path().join(path);
-        let failed = |error| EngineError::world(format!("cannot write {}", to.display()), error);
+        let failed = |error| EngineError::io(format!("cannot write {}", to.display()), error);
         let parent = to.parent().unwrap_or(bench.path());
         std::fs::create_dir_all(parent).map_err(failed)?;
         if !parent.canonicalize().map_err(failed)?.starts_with(bench.path().canonicalize().map_err(failed)?) {
@@ -84,7 +84,7 @@ fn bring(bubble: &Bubble, state: &BubbleState, bench: &Bench, tests: &[String]) 
 }
 
 /// Failing on the base is what the new tests are for; passing there means that they prove nothing.
-fn judged(mut ran: Checked, tests: &[String]) -> Checked {
+fn judged(mut ran: CheckResult, tests: &[String]) -> CheckResult {
     let names = tests.join(", ");
     let (outcome, words) = match ran.receipt.outcome {
         Outcome::Failed { timed_out: false, .. } => {
@@ -107,7 +107,7 @@ fn judged(mut ran: Checked, tests: &[String]) -> Checked {
 }
 
 /// A result for which nothing was run.
-fn said(check: &Check, snapshot: &Snapshot, outcome: Outcome, words: &str) -> Checked {
+fn said(check: &Check, snapshot: &Snapshot, outcome: Outcome, words: &str) -> CheckResult {
     let receipt = Receipt {
         check: check.name.clone(),
         command: check.command.clone(),
@@ -118,5 +118,5 @@ fn said(check: &Check, snapshot: &Snapshot, outcome: Outcome, words: &str) -> Ch
         tail: words.to_owned(),
         place: Place::Checkout,
     };
-    Checked { receipt, output: format!("{words}\n").into_bytes() }
+    CheckResult { receipt, output: format!("{words}\n").into_bytes() }
 }

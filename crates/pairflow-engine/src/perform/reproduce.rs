@@ -9,7 +9,7 @@ use pairflow_core::ids::FindingId;
 
 use super::bench::{Bench, Errand, Site, place};
 use super::check::keep;
-use crate::checks::Checked;
+use crate::checks::CheckResult;
 use crate::engine::{Bubble, EngineError};
 
 /// A reproducer that is to be run.
@@ -43,7 +43,7 @@ pub(super) fn perform(
 fn reproduced(
     bubble: &Bubble,
     reproducer: &Reproducer<'_>,
-    ran: Option<Checked>,
+    ran: Option<CheckResult>,
 ) -> Result<Option<Command>, EngineError> {
     let Some(ran) = ran else { return Ok(None) };
     let receipt = keep(bubble, ran)?;

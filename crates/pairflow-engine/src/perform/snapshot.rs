@@ -9,7 +9,7 @@ use pairflow_core::log::{Body, Evidence};
 
 use super::weakened::weakened_tests;
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Head, Taken, Workspace, changes, diff_text, head, ignore_changes, take};
+use crate::git::{GitHead, KeptSnapshot, Worktree, changes, diff_text, head, ignore_changes, take};
 
 /// The longest diff that is kept as a file, in bytes.
 const DIFF_LIMIT: usize = 8 * 1024 * 1024;
@@ -36,7 +36,7 @@ pub(super) fn record(
     bubble: &Bubble,
     state: &BubbleState,
     author: Option<Party>,
-    taken: Taken,
+    taken: KeptSnapshot,
 ) -> Result<Snapshot, EngineError> {
     let workspace = bubble.workspace(state)?;
     let git = workspace.git();
@@ -121,11 +121,11 @@ fn counted(bubble: &Bubble, list: &[FileChange]) -> Result<Counted, EngineError>
 }
 
 /// The branch tip, if agents committed on it. Such commits are recorded; they are not the product.
-fn agent_head(workspace: &Workspace, state: &BubbleState) -> Option<pairflow_core::ids::CommitId> {
-    let Head::Branch(branch) = head(&workspace.git_dir) else { return None };
+fn agent_head(workspace: &Worktree, state: &BubbleState) -> Option<pairflow_core::ids::CommitId> {
+    let GitHead::Branch(branch) = head(&workspace.git_dir) else { return None };
     let tip = workspace
         .git()
-        .run(crate::git::Call::new(["rev-parse", "--verify", "--quiet", &branch]))
+        .run(crate::git::GitCall::new(["rev-parse", "--verify", "--quiet", &branch]))
         .ok()?
         .commit()
         .ok()?;
@@ -137,7 +137,7 @@ fn agent_head(workspace: &Workspace, state: &BubbleState) -> Option<pairflow_cor
 fn write_diff(
     bubble: &Bubble,
     state: &BubbleState,
-    workspace: &Workspace,
+    workspace: &Worktree,
     snapshot: &Snapshot,
 ) -> Result<(), EngineError> {
     let round = state.recorded_round();

@@ -6,7 +6,7 @@ use pairflow_core::log::Conflict;
 
 use super::snapshot;
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::git::{self, GitError, Updated, Wanted, Workspace, keep};
+use crate::git::{self, GitError, UpdateRequest, Updated, Worktree, keep};
 
 /// The longest list of files in conflict that the log keeps, in bytes.
 const CONFLICT_LIMIT: usize = 200 * 1024;
@@ -27,7 +27,8 @@ fn attempt(bubble: &Bubble, state: &BubbleState) -> Result<Command, EngineError>
     let mut snapshots = Vec::new();
     let mut state = state.clone();
     let base_branch = &state.rules.base_branch;
-    let wanted = Wanted { base_branch, resolved: state.gate.resolved.as_ref(), number: state.evidence.snapshots + 1 };
+    let wanted =
+        UpdateRequest { base_branch, resolved: state.gate.resolved.as_ref(), number: state.evidence.snapshots + 1 };
     let updated = git::update(&workspace, &wanted)?;
     if !updated.moved {
         return Err(EngineError::Effect(format!(
@@ -54,7 +55,7 @@ fn attempt(bubble: &Bubble, state: &BubbleState) -> Result<Command, EngineError>
 }
 
 /// Whether the newest recorded work is the same change after the merge as before.
-pub(crate) fn is_same_patch(workspace: &Workspace, state: &BubbleState, updated: &Updated) -> Result<bool, GitError> {
+pub(crate) fn is_same_patch(workspace: &Worktree, state: &BubbleState, updated: &Updated) -> Result<bool, GitError> {
     let Some(record) = state.evidence.workspace.as_ref().filter(|_| state.tree() == Some(&updated.before)) else {
         return Ok(false);
     };

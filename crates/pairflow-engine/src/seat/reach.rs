@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::call::{HookAnswer, HookCall};
 use super::wire::{Reply, Request};
 use crate::engine::Denial;
-use crate::local_socket::{LONGEST, Lines, dial, write};
+use crate::local_socket::{LineReader, MAX_LINE, dial, write};
 use crate::verbs::{AgentSays, Heard};
 
 /// How long a verb waits for its answer.
@@ -45,7 +45,7 @@ pub enum Lost {
     #[error("{0}")]
     Forbidden(io::Error),
     /// Too much was said at once.
-    #[error("that is longer than the {} MiB that can be said at once", LONGEST / 1024 / 1024)]
+    #[error("that is longer than the {} MiB that can be said at once", MAX_LINE / 1024 / 1024)]
     TooLong,
     /// It was taken, and then nothing came back: whether it is recorded is not known.
     #[error("it was taken, but there was no answer: {0}")]
@@ -114,7 +114,7 @@ pub fn attempted(socket: &Path, verb: &str) {
 fn say_once(socket: &Path, request: &Request) -> Result<Result<Heard, Denial>, (Option<u64>, io::Error)> {
     let stream = dial(socket).and_then(|stream| write(&stream, request).map(|()| stream));
     let stream = stream.map_err(|error| (None, error))?;
-    let mut lines = Lines::new(&stream, ANSWER);
+    let mut lines = LineReader::new(&stream, ANSWER);
     let mut taken = None;
     loop {
         match lines.read::<Reply>().map_err(|error| (taken, error))? {
@@ -129,7 +129,7 @@ fn say_once(socket: &Path, request: &Request) -> Result<Result<Heard, Denial>, (
 fn report_once(socket: &Path, request: &Request, patience: Duration) -> io::Result<HookAnswer> {
     let stream = dial(socket)?;
     write(&stream, request)?;
-    match Lines::new(&stream, patience).read::<Reply>()? {
+    match LineReader::new(&stream, patience).read::<Reply>()? {
         Reply::Answer(answer) => Ok(answer),
         _ => Err(ErrorKind::InvalidData.into()),
     }

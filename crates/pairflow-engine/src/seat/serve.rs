@@ -17,7 +17,7 @@ use super::stranger;
 use super::wire::{Reply, Request};
 use crate::caller::{Caller, Owner};
 use crate::engine::{Bubble, Denial, EngineError};
-use crate::local_socket::{Lines, write};
+use crate::local_socket::{LineReader, write};
 use crate::supervisor_client::Client;
 use crate::verbs::{AgentSays, Heard};
 
@@ -42,7 +42,7 @@ impl Seat {
     pub(super) fn serve(&self, stream: &UnixStream) {
         // Looked at before it can say anything: it may be gone right after that.
         let Some(caller) = Caller::at(stream) else { return };
-        let request = match Lines::new(stream, self.bubble.engine.limits.seat_request).read::<Request>() {
+        let request = match LineReader::new(stream, self.bubble.engine.limits.seat_request).read::<Request>() {
             Ok(request) => request,
             Err(error) => {
                 if error.kind() == ErrorKind::InvalidData {

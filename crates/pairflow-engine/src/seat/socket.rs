@@ -11,10 +11,10 @@ use pairflow_core::ids::AgentId;
 use super::call::SeatCall;
 use super::serve::Seat;
 use crate::engine::Bubble;
-use crate::local_socket::{Limits, Server};
+use crate::local_socket::{Server, ServerOptions};
 
 /// What the callers of one seat get.
-const LIMITS: Limits = Limits { name: "seat", callers: 32, write: Duration::from_secs(5) };
+const LIMITS: ServerOptions = ServerOptions { name: "seat", callers: 32, write: Duration::from_secs(5) };
 
 /// A seat's socket. Dropped, it takes no more callers and its file is gone; callers that are being served are served.
 #[derive(Debug)]

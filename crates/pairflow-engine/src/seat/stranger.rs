@@ -4,7 +4,7 @@
 use pairflow_core::ids::{AgentId, BubbleId};
 
 use crate::caller::{Caller, Owner, Started};
-use crate::engine::{Bubble, Control, Denial};
+use crate::engine::{Bubble, ControlDir, Denial};
 
 /// Returns who has started the caller, if that is somebody else than the agent `agent` of `bubble`.
 pub(super) fn find(caller: &Caller, bubble: &Bubble, agent: &AgentId) -> Option<Owner> {
@@ -26,7 +26,7 @@ pub(super) fn denial(stranger: &Owner, bubble: &Bubble, agent: &AgentId) -> Deni
     );
     match &stranger.started {
         Started::Agent(own) => {
-            let socket = Control::of(&stranger.repo).seat_socket(&stranger.bubble, own);
+            let socket = ControlDir::of(&stranger.repo).seat_socket(&stranger.bubble, own);
             Denial::refused(format!("{message}, who has a socket of its own."))
                 .next(format!("PAIRFLOW_AGENT={own} PAIRFLOW_SOCKET='{}' pairflow brief", socket.display()))
         }

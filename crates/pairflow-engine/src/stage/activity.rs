@@ -7,7 +7,7 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::time::{Moment, Timestamp};
 
 use super::overview::{self, Shown};
-use crate::engine::Control;
+use crate::engine::ControlDir;
 
 /// The newest sign of life of each agent of one bubble.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,7 @@ pub struct Activity(Arc<Mutex<BTreeMap<AgentId, Moment>>>);
 
 impl Activity {
     /// Reads what a supervisor has shown of a bubble's agents.
-    pub fn shown(control: &Control, id: &BubbleId, now: Moment) -> Self {
+    pub fn shown(control: &ControlDir, id: &BubbleId, now: Moment) -> Self {
         let known = Self::default();
         for Shown { agent, active, .. } in overview::read(control, id) {
             let ago = active.and_then(|up| now.up.checked_sub(up));

@@ -42,7 +42,7 @@ impl Stage {
             Play::new(props, own, seen).run(&heard);
         };
         let thread = std::thread::Builder::new().name("stage".to_owned()).spawn(play);
-        let thread = thread.map_err(|error| EngineError::world("cannot look after a session", error))?;
+        let thread = thread.map_err(|error| EngineError::io("cannot look after a session", error))?;
         Ok(Self { cues, thread, arrived, over, begun: Instant::now() })
     }
 

@@ -8,7 +8,7 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Control;
+use crate::engine::ControlDir;
 use crate::tmux::Tmux;
 
 /// One agent's program, for the status view.
@@ -46,27 +46,27 @@ struct Running {
 }
 
 /// Writes what the status view shows of the agents of one bubble, and the overview of all.
-pub(super) fn show(control: &Control, id: &BubbleId, agents: &[Shown]) -> std::io::Result<()> {
+pub(super) fn show(control: &ControlDir, id: &BubbleId, agents: &[Shown]) -> std::io::Result<()> {
     let runtime = control.runtime(id);
     replace(&runtime.join("seats.json"), &json(agents))?;
     rebuild(control)
 }
 
 /// Returns what is shown of the agents of one bubble; nothing if nobody shows anything.
-pub(super) fn read(control: &Control, id: &BubbleId) -> Vec<Shown> {
+pub(super) fn read(control: &ControlDir, id: &BubbleId) -> Vec<Shown> {
     let text = crate::regular::read_text(&control.runtime(id).join("seats.json"));
     text.ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
 }
 
 /// Returns the agent for which a notice is kept back, and the number of the notice.
-pub fn held_notice(control: &Control, state: &BubbleState) -> Option<(AgentId, u64)> {
+pub fn held_notice(control: &ControlDir, state: &BubbleState) -> Option<(AgentId, u64)> {
     let held = read(control, &state.id).into_iter().find(|shown| shown.held_back)?;
     let notice = state.notice_for(&held.agent)?.number;
     Some((held.agent, notice))
 }
 
 /// Forgets the agents of a bubble whose session is gone.
-pub(super) fn forget(control: &Control, id: &BubbleId) -> std::io::Result<()> {
+pub(super) fn forget(control: &ControlDir, id: &BubbleId) -> std::io::Result<()> {
     match std::fs::remove_file(control.runtime(id).join("seats.json")) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
         _ => rebuild(control),
@@ -74,13 +74,13 @@ pub(super) fn forget(control: &Control, id: &BubbleId) -> std::io::Result<()> {
 }
 
 /// Takes the sessions off the list whose server is not there any more.
-pub(crate) fn forget_dead(control: &Control) -> std::io::Result<()> {
+pub(crate) fn forget_dead(control: &ControlDir) -> std::io::Result<()> {
     let listed = control.dir().join("runtime").join("sessions.json");
     if listed.exists() { rebuild(control) } else { Ok(()) }
 }
 
 /// Makes `runtime/sessions.json` anew out of the files of the bubbles; a session whose server is gone has no entry.
-fn rebuild(control: &Control) -> std::io::Result<()> {
+fn rebuild(control: &ControlDir) -> std::io::Result<()> {
     // One after the other: a list that was made earlier must not take the place of a later one.
     static ONE: Mutex<()> = Mutex::new(());
     let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);

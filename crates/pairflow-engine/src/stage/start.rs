@@ -15,7 +15,7 @@ use super::room::records_of;
 use super::seat::{Prompted, Status};
 use crate::driver::{Launch, LaunchFile, SeatStart, Session};
 use crate::engine::{EngineError, interactive_environment};
-use crate::process::{Enrolment, MARK, fresh_mark, reap, when_gone};
+use crate::process::{MARK, SelfRegistration, fresh_mark, reap, when_gone};
 use crate::tmux::PaneId;
 
 /// A program that is to be started.
@@ -69,7 +69,7 @@ impl Play {
         let file = runtime.join(format!("{}.launch", wanted.agent));
         let what = format!("{} as {}", wanted.agent, wanted.seat);
         // It puts itself on record, so that none ever runs which a later supervisor knows nothing of.
-        let record = Some(Enrolment { dir: records, mark, what });
+        let record = Some(SelfRegistration { dir: records, mark, what });
         let written = LaunchFile { record, ..LaunchFile::from(&launch) }.write(&file);
         written.map_err(StageError::world(format!("cannot write {}", file.display())))?;
         let placed = self.place(wanted, &launch, &file);
@@ -176,7 +176,7 @@ impl Play {
 
 /// Draws a random UUID.
 fn uuid() -> Result<String, StageError> {
-    let drawn = crate::engine::Token::draw()?;
+    let drawn = crate::engine::AgentToken::draw()?;
     let hex = drawn.reveal();
     let variant = ["8", "9", "a", "b"][usize::from(hex.as_bytes()[19] % 4)];
     Ok(format!("{}-{}-4{}-{variant}{}-{}", &hex[..8], &hex[8..12], &hex[12..15], &hex[16..19], &hex[20..32]))

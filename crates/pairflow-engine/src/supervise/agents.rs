@@ -9,7 +9,7 @@ use super::state::{Message, Supervisor};
 use crate::driver::{Started, TurnStart};
 use crate::engine::{Bubble, EngineError, environment};
 use crate::perform::Settled;
-use crate::process::{Ran, tail};
+use crate::process::{JobResult, tail};
 
 /// How many lines and characters of an agent's output a person is told.
 const LAST: (usize, usize) = (20, 4000);
@@ -65,7 +65,7 @@ impl Supervisor {
         let (token, _) = bubble.mint(&turn.agent)?;
         let runtime_dir = bubble.control.runtime(&bubble.id);
         std::fs::create_dir_all(&runtime_dir)
-            .map_err(|error| EngineError::world(format!("cannot make {}", runtime_dir.display()), error))?;
+            .map_err(|error| EngineError::io(format!("cannot make {}", runtime_dir.display()), error))?;
         let worktree = state.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()).unwrap_or_default();
         let env = environment(bubble, state, &turn.agent, &token);
         let start = TurnStart {
@@ -95,14 +95,14 @@ impl Supervisor {
         };
         std::thread::Builder::new().name("agent".to_owned()).spawn(wait).map_err(|error| {
             cancel.cancel();
-            EngineError::world("cannot wait for an agent", error)
+            EngineError::io("cannot wait for an agent", error)
         })?;
         Ok(Some(playing))
     }
 
     /// An agent's process is gone: in its own open turn that is a question to a person, whatever it was refused before.
     /// One that has asked and was answered meanwhile is started again to read the answer.
-    pub(super) fn agent_gone(&mut self, key: &Path, start: u64, ran: &Ran) {
+    pub(super) fn agent_gone(&mut self, key: &Path, start: u64, ran: &JobResult) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         let Some(playing) = entry.agent.take_if(|playing| playing.start == start) else { return };
         if entry.leaving {
@@ -145,7 +145,7 @@ fn report(bubble: &Bubble, turn: u32, how: String, output: String) -> Result<(),
 }
 
 /// How a process ended, as part of a sentence.
-fn how(ran: &Ran) -> String {
+fn how(ran: &JobResult) -> String {
     match (&ran.could_not_start, ran.exit, ran.signal) {
         (Some(why), _, _) => format!("before it began ({why})"),
         (None, Some(code), _) => format!("with exit code {code}"),

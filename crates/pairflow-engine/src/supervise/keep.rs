@@ -109,7 +109,7 @@ impl Supervisor {
         };
         match std::thread::Builder::new().name("care".to_owned()).spawn(wait) {
             Ok(_) => drop(self.elsewhere.insert(key)),
-            Err(error) => self.search_later(id.as_str(), &EngineError::world("cannot wait for a lock", error)),
+            Err(error) => self.search_later(id.as_str(), &EngineError::io("cannot wait for a lock", error)),
         }
     }
 

@@ -16,7 +16,7 @@ pub type Outcome = (String, Result<Option<Settled>, EngineError>);
 
 /// Settles every bubble of the repository at `repo` once. One bad bubble does not keep the others waiting.
 pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<Outcome>, EngineError> {
-    let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+    let cancel = Cancel::new().map_err(|error| EngineError::io("cannot make a pipe", error))?;
     let mut results = Vec::new();
     for listed in engine.list(repo)? {
         let id = listed.bubble.id.to_string();

@@ -20,7 +20,7 @@ const LAST_WAIT: Duration = Duration::from_secs(5);
 /// Fails when another supervisor of the same user is there.
 pub fn run(setup: Setup) -> Result<(), EngineError> {
     let dirs = setup.engine.dirs.clone();
-    let world = |what: &'static str| move |error| EngineError::world(what, error);
+    let world = |what: &'static str| move |error| EngineError::io(what, error);
     private_dir(&dirs.runtime).map_err(world("cannot make the supervisor's directory"))?;
     Namespaces::insist(&dirs).map_err(|elsewhere| EngineError::BadInput(elsewhere.to_string()))?;
     setup.engine.insist_private()?;

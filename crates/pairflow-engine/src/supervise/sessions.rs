@@ -8,7 +8,7 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::DriverKind;
 
 use super::state::{Message, Supervisor};
-use crate::engine::{Control, EngineError};
+use crate::engine::{ControlDir, EngineError};
 use crate::stage::{Props, Stage, forget_dead};
 
 /// How long after its beginning a stage that has ended is begun anew.
@@ -54,7 +54,7 @@ impl Supervisor {
     /// Takes the sessions that did not outlive an earlier supervisor off the lists of what runs.
     pub(super) fn forget_dead_sessions(&self) {
         for repo in self.setup.engine.repositories() {
-            if let Err(error) = forget_dead(&Control::of(&repo)) {
+            if let Err(error) = forget_dead(&ControlDir::of(&repo)) {
                 (self.setup.say)(&format!("{}: {error}", repo.display()));
             }
         }
@@ -62,7 +62,7 @@ impl Supervisor {
 
     /// Keeps the environment of the person who works with a bubble.
     pub(super) fn at_home(&mut self, repo: &Path, id: &BubbleId, env: &[(String, String)]) {
-        let key = Control::of(repo).files(id).dir;
+        let key = ControlDir::of(repo).files(id).dir;
         let Some(entry) = self.entries.get_mut(&key).filter(|_| !env.is_empty()) else { return };
         entry.person = Some(env.to_vec());
         if let Some(stage) = &entry.stage {

@@ -14,11 +14,11 @@ use pairflow_core::safe::safe_line;
 
 use crate::caller::{Caller, Owner};
 use crate::engine::Engine;
-use crate::local_socket::{Limits, Lines, Server, write};
+use crate::local_socket::{LineReader, Server, ServerOptions, write};
 use crate::supervisor_client::{Ask, Refused, socket_path};
 
 /// What callers get.
-const LIMITS: Limits = Limits { name: "socket", callers: 64, write: Duration::from_secs(5) };
+const LIMITS: ServerOptions = ServerOptions { name: "socket", callers: 64, write: Duration::from_secs(5) };
 /// How long a caller may take to say what it wants.
 const LISTEN: Duration = Duration::from_secs(5);
 /// How long the loop may take to answer.
@@ -69,7 +69,7 @@ impl Requests {
     fn serve(&self, stream: &UnixStream) {
         // Looked at before it can say anything: it may be gone right after that.
         let caller = Caller::at(stream);
-        let ask = match Lines::new(stream, LISTEN).read::<Ask>() {
+        let ask = match LineReader::new(stream, LISTEN).read::<Ask>() {
             Ok(ask) => ask,
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 let why = safe_line(&error.to_string(), WHY);

@@ -16,7 +16,7 @@ use super::watch::Watch;
 use crate::driver::AgentDriver;
 use crate::engine::{Engine, EngineError};
 use crate::perform::{Care, Settled};
-use crate::process::Ran;
+use crate::process::JobResult;
 use crate::supervisor_client::Ask;
 
 /// How long to wait before looking again for bubbles that could not be taken into care.
@@ -45,7 +45,7 @@ pub(super) enum Message {
     /// The work for a bubble is done.
     Worked(PathBuf, Box<Result<Settled, EngineError>>),
     /// The agent's process of this start is gone.
-    AgentGone(PathBuf, u64, Box<Ran>),
+    AgentGone(PathBuf, u64, Box<JobResult>),
     /// Another process has let go of a bubble.
     Freed((PathBuf, BubbleId), Box<Result<Care, EngineError>>),
 }

@@ -64,7 +64,7 @@ impl Supervisor {
             return;
         }
         if let Err(error) = self.work(key) {
-            self.set_back(key, &EngineError::world("cannot begin to work", error));
+            self.set_back(key, &EngineError::io("cannot begin to work", error));
         }
     }
 

@@ -10,7 +10,7 @@ use super::lock;
 use super::protocol::{Ask, Refused, Reply, socket_path};
 use crate::engine::{Bubble, Engine, EngineError, UserDirs};
 use crate::limits::Limits;
-use crate::local_socket::{Lines, dial, write};
+use crate::local_socket::{LineReader, dial, write};
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -79,7 +79,7 @@ impl<'a> Client<'a> {
             _ => NoReply::Absent,
         })?;
         write(&stream, ask).map_err(|_| NoReply::Silent)?;
-        match Lines::new(&stream, lock::answer_limit(self.limits)).read() {
+        match LineReader::new(&stream, lock::answer_limit(self.limits)).read() {
             Ok(Answer::Reply(reply)) => Ok(reply),
             Ok(Answer::Refused(Refused { error })) => Err(NoReply::Refused(error)),
             Err(_) => Err(NoReply::Silent),

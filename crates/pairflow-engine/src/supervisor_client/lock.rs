@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Namespaces;
 use crate::engine::{Engine, EngineError, UserDirs};
 use crate::limits::Limits;
-use crate::process::Identity;
+use crate::process::ProcessIdentity;
 use crate::regular;
 use crate::store::lock_holders;
 
@@ -31,7 +31,7 @@ const ARGUMENT: &str = "supervise";
 /// What the holder of the lock wrote into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Holder {
-    process: Identity,
+    process: ProcessIdentity,
     namespaces: Option<Namespaces>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn answer_limit(limits: Limits) -> Duration {
 /// whether the supervisor that has the lock answers.
 pub(crate) fn take(engine: &Engine, answers: &dyn Fn() -> bool, say: &dyn Fn(&str)) -> Result<File, EngineError> {
     let (dirs, limit) = (&engine.dirs, engine.limits.hung_supervisor);
-    let failed = |error| EngineError::world("cannot open the supervisor's lock", error);
+    let failed = |error| EngineError::io("cannot open the supervisor's lock", error);
     let mut file = regular::open_to_lock(&path(dirs)).map_err(failed)?;
     let mut silent = (holder(dirs), Instant::now());
     loop {
@@ -66,7 +66,7 @@ pub(crate) fn take(engine: &Engine, answers: &dyn Fn() -> bool, say: &dyn Fn(&st
         }
         std::thread::sleep(PAUSE);
     }
-    let holder = Identity::own().map(|process| Holder { process, namespaces: Namespaces::own() });
+    let holder = ProcessIdentity::own().map(|process| Holder { process, namespaces: Namespaces::own() });
     let text = holder.map(|holder| serde_json::to_vec(&holder)).transpose().map_err(|error| failed(error.into()))?;
     file.set_len(0).and_then(|()| file.write_all(&text.unwrap_or_default())).map_err(failed)?;
     Ok(file)

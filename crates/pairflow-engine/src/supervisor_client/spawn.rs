@@ -85,7 +85,7 @@ fn log(dirs: &UserDirs) -> PathBuf {
 }
 
 fn failed(error: io::Error) -> EngineError {
-    EngineError::world("cannot start the supervisor in the background", error)
+    EngineError::io("cannot start the supervisor in the background", error)
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::bubble::{BubbleState, adopt};
 
-use crate::engine::{Bubble, Control, EngineError};
+use crate::engine::{Bubble, ControlDir, EngineError};
 use crate::git::{Repo, commit_identity};
-use crate::store::{Foreign, Shown};
-use crate::workspace::{Former, move_here};
+use crate::store::{Foreign, ForeignLog};
+use crate::workspace::{FormerLocation, move_here};
 
 /// What became of an adoption.
 #[derive(Debug, Clone)]
@@ -22,7 +22,7 @@ impl Bubble {
     /// Reads a foreign bubble to show it to the person, from its log alone; nothing if it is this user's.
     ///
     /// Fails for one that cannot be adopted.
-    pub fn examine(&self) -> Result<Option<Shown>, EngineError> {
+    pub fn examine(&self) -> Result<Option<ForeignLog>, EngineError> {
         Ok(self.log.examine()?)
     }
 
@@ -30,11 +30,11 @@ impl Bubble {
     /// refused.
     ///
     /// What was checked, reviewed and approved before does not count, unless the repository was only moved.
-    pub fn adopt(&self, shown: &Shown) -> Result<Adopted, EngineError> {
+    pub fn adopt(&self, shown: &ForeignLog) -> Result<Adopted, EngineError> {
         let repo = Repo::locate(self.control.repo())?;
         repo.insist_on_usable()?;
-        if let Foreign::Moved { from } = &shown.why {
-            return self.settle_in(shown, from);
+        if let Foreign::Moved(from) = &shown.why {
+            return self.complete_move(shown, from);
         }
         let here = self.control.repo().display().to_string();
         let events = adopt(&shown.state, here, shown.why.to_string(), Some(commit_identity(&repo)?));
@@ -46,12 +46,12 @@ impl Bubble {
 
     /// Puts the bubble on record where it is now. Its worktree comes along first: a record without it would have it made
     /// anew, and the old one would be lost from sight.
-    fn settle_in(&self, shown: &Shown, from: &Path) -> Result<Adopted, EngineError> {
+    fn complete_move(&self, shown: &ForeignLog, from: &Path) -> Result<Adopted, EngineError> {
         let state = &shown.state;
-        self.log.settle_in(shown, |places| {
+        self.log.complete_move(shown, |places| {
             if state.evidence.workspace.is_some() {
                 let workspace = self.workspace(state)?;
-                let former = |root: &PathBuf| Former { worktree: self.worktree_for(root), root: root.clone() };
+                let former = |root: &PathBuf| FormerLocation { worktree: self.worktree_for(root), root: root.clone() };
                 move_here(&workspace, &places.iter().map(former).collect::<Vec<_>>())?;
                 self.reconnect(&workspace, state)?;
             }
@@ -62,6 +62,6 @@ impl Bubble {
 
     /// Returns where the worktree is, or was, if the repository lies at `root`.
     pub fn worktree_for(&self, root: &Path) -> PathBuf {
-        Control::of(root).files(&self.id).worktree()
+        ControlDir::of(root).files(&self.id).worktree()
     }
 }

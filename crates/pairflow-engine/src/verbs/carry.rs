@@ -65,7 +65,7 @@ impl Hands {
             Self::Own => {
                 // The process that has it in care sees what was recorded.
                 let Some(_care) = Care::take(bubble, Duration::ZERO)? else { return Ok(()) };
-                let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+                let cancel = Cancel::new().map_err(|error| EngineError::io("cannot make a pipe", error))?;
                 settle(bubble, &cancel).map(drop)
             }
         }
@@ -92,7 +92,7 @@ impl Hands {
 /// Says that a command is recorded although no supervisor could be started to carry it out.
 fn recorded(bubble: &Bubble, error: EngineError) -> EngineError {
     match error {
-        EngineError::World { .. } => recorded_but(bubble, &sentence(&error)),
+        EngineError::Io { .. } => recorded_but(bubble, &sentence(&error)),
         other => other,
     }
 }

@@ -3,7 +3,7 @@
 use super::Hands;
 use super::stop::PATIENCE;
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Repo, Workspace};
+use crate::git::{Repo, Worktree};
 use crate::store::StoreError;
 use crate::workspace::{Archived, DeleteRequest, delete, release};
 
@@ -13,7 +13,7 @@ impl Bubble {
         let state = self.durable()?.state;
         let workspace = state.evidence.workspace.is_some().then(|| self.workspace(&state)).transpose()?;
         // Before the bubble is stopped for good.
-        workspace.as_ref().map_or(Ok(()), Workspace::removable)?;
+        workspace.as_ref().map_or(Ok(()), Worktree::removable)?;
         if !state.phase.is_final() {
             self.stop("deleted".to_owned(), hands)?;
         }

@@ -5,7 +5,7 @@ use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Git, Workspace, changes, diff_stat, diff_text, exact_patch, observe};
+use crate::git::{Git, Worktree, changes, diff_stat, diff_text, exact_patch, observe};
 use crate::perform::trees_around;
 
 /// The longest patch that is printed, in bytes.
@@ -65,7 +65,7 @@ fn base(state: &BubbleState) -> Result<TreeId, EngineError> {
 }
 
 /// The tree as it is now; of a worktree that is gone, the newest that was recorded.
-fn present(workspace: &Workspace, state: &BubbleState) -> Result<TreeId, EngineError> {
+fn present(workspace: &Worktree, state: &BubbleState) -> Result<TreeId, EngineError> {
     match state.tree() {
         Some(tree) if std::fs::symlink_metadata(&workspace.path).is_err() => Ok(tree.clone()),
         _ => Ok(observe(workspace)?),

@@ -6,7 +6,7 @@ use pairflow_core::ids::{BubbleId, CommitId};
 
 use super::create::{Confirmed, NewBubble};
 use crate::engine::{Bubble, EngineError};
-use crate::git::{ByHand, MergedTree, Repo, join_by_hand, merge_tree};
+use crate::git::{ManualMerge, Repo, join_by_hand, merge_tree};
 use crate::verbs::InConflict;
 
 impl Bubble {
@@ -65,11 +65,11 @@ impl Bubble {
         }
         let tip = repo.resolve_branch(base)?;
         match join_by_hand(&workspace, (commit, &tip), keep)? {
-            ByHand::Joined(joined) => Ok(joined),
-            ByHand::NoConflict => Err(EngineError::BadInput(format!(
+            ManualMerge::Joined(joined) => Ok(joined),
+            ManualMerge::NoConflict => Err(EngineError::BadInput(format!(
                 "{base} and the work of {id} do not conflict, so there is nothing to resolve: pairflow update {id}"
             ))),
-            ByHand::Untouched(files) => Err(EngineError::BadInput(format!(
+            ManualMerge::Untouched(files) => Err(EngineError::BadInput(format!(
                 "nobody has edited {} in {worktree} since the commit; edit the files so that each holds both changes, then: \
                  pairflow update {id} --resolved (to drop the other side on purpose: --resolved --keep)",
                 files.join(", ")
@@ -83,8 +83,8 @@ impl Bubble {
         let repo = Repo::discover(self.control.repo())?;
         let tip = repo.resolve_branch(&state.rules.base_branch)?;
         match merge_tree(&repo.git(), &done.commit, &tip, None)? {
-            MergedTree::Tree(_) => Ok(Vec::new()),
-            MergedTree::Conflict(files) => Ok(files),
+            Ok(_) => Ok(Vec::new()),
+            Err(files) => Ok(files),
         }
     }
 

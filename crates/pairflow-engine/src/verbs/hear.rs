@@ -13,7 +13,7 @@ use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
 
 use super::Claim;
-use crate::engine::{Applied, Bubble, EngineError, says};
+use crate::engine::{Applied, Bubble, EngineError, is_same_command};
 use crate::perform::{head_seen, seen};
 
 /// A verb of an agent, with everything that it said.
@@ -146,7 +146,7 @@ impl Bubble {
         let command = self.meant(&state, agent, said.clone())?;
         let mut id = None;
         self.log.visit(&mut |envelope| {
-            if envelope.seq > seq && says(&envelope, &command) {
+            if envelope.seq > seq && is_same_command(&envelope, &command) {
                 id = Some(envelope.id);
             }
         })?;

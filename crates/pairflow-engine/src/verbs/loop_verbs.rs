@@ -9,7 +9,7 @@ use pairflow_core::view::inbox::inbox;
 use super::{FileState, Hands};
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
-    GitError, Repo, Wanted, Workspace, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched,
+    GitError, Repo, UpdateRequest, Worktree, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched,
     would_update,
 };
 use crate::perform::{commit_now, is_same_patch, set_up};
@@ -195,7 +195,7 @@ impl Bubble {
     pub fn keeps_patch(&self, state: &BubbleState) -> Result<bool, EngineError> {
         let workspace = self.workspace(state)?;
         let base_branch = &state.rules.base_branch;
-        let wanted = Wanted { base_branch, resolved: None, number: state.evidence.snapshots + 1 };
+        let wanted = UpdateRequest { base_branch, resolved: None, number: state.evidence.snapshots + 1 };
         match would_update(&workspace, &wanted)? {
             Some(updated) => Ok(is_same_patch(&workspace, state, &updated)?),
             None => Ok(false),
@@ -225,7 +225,7 @@ impl Bubble {
     }
 
     /// Lets git know a worktree again whose record in the repository was removed. Says whether that was necessary.
-    pub(super) fn reconnect(&self, workspace: &Workspace, state: &BubbleState) -> Result<bool, EngineError> {
+    pub(super) fn reconnect(&self, workspace: &Worktree, state: &BubbleState) -> Result<bool, EngineError> {
         match workspace.connected() {
             Err(GitError::Unlinked { .. }) => {
                 relink(workspace, &state.rules.bubble_branch)?;
@@ -256,7 +256,7 @@ impl Bubble {
             let repaired = self.reconnect(&workspace, state)?;
             return workspace.connected().map(|()| repaired).map_err(EngineError::from);
         }
-        let failed = |error| EngineError::world(format!("cannot write {}", unfinished.display()), error);
+        let failed = |error| EngineError::io(format!("cannot write {}", unfinished.display()), error);
         let tree = state.tree().unwrap_or(&record.base_tree);
         let workspace = self.workspace(state)?;
         if !there {
@@ -264,7 +264,7 @@ impl Bubble {
             restore(&workspace, &state.rules.bubble_branch, tree)?;
         }
         if let Some(command) = &state.rules.setup {
-            let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+            let cancel = Cancel::new().map_err(|error| EngineError::io("cannot make a pipe", error))?;
             set_up(self, state, record, command, &cancel)?;
             // Whatever the setup command changed, the work is what was recorded.
             bring_to(&workspace, tree)?;

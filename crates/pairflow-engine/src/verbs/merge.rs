@@ -8,7 +8,7 @@ use pairflow_core::ids::{CommitId, TreeId};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
-    Advanced, How, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, is_ancestor, merge as advance,
+    MergeKind, MergeOutcome, MergeRequest, Repo, checked_out_at, clean_checkout, is_ancestor, merge as advance,
     merge_tree, own_commit, plan_merge, tree_of,
 };
 use crate::perform::{Care, Joined, check_joined};
@@ -57,8 +57,8 @@ pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) 
         return Ok(Rehearsal::Ready(None));
     }
     match merge_tree(&git, &tip, work, None)? {
-        MergedTree::Conflict(files) => Err(conflict(bubble, &files)),
-        MergedTree::Tree(tree) => {
+        Err(files) => Err(conflict(bubble, &files)),
+        Ok(tree) => {
             let joined = own_commit(&git, &tree, &tip, format!("pairflow: rehearsal of {}\n", bubble.id))?;
             // Nobody has the bubble in care, so what runs is not recorded with it.
             checked(bubble, &state, Joined { commit: &joined, tree: &tree, attended: false }, say)?;
@@ -97,21 +97,21 @@ pub fn merge(
     };
     let plan = plan_merge(&request)?;
     match &plan.how {
-        How::Conflict(files) => return Err(conflict(bubble, files)),
-        How::Join(commit) if rehearsed.is_some() && Some(&tree_of(&repo.git(), commit)?) == rehearsed => {}
-        How::Join(commit) => {
+        MergeKind::Conflict(files) => return Err(conflict(bubble, files)),
+        MergeKind::Join(commit) if rehearsed.is_some() && Some(&tree_of(&repo.git(), commit)?) == rehearsed => {}
+        MergeKind::Join(commit) => {
             let _care = Care::alone(bubble)?;
             let tree = tree_of(&repo.git(), commit)?;
             checked(bubble, &state, Joined { commit, tree: &tree, attended: true }, say)?;
         }
-        How::AlreadyIn | How::FastForward(_) => {}
+        MergeKind::AlreadyIn | MergeKind::FastForward(_) => {}
     }
     match advance(&request, &plan, here)? {
-        Advanced::Moved(commit) => {
+        MergeOutcome::Moved(commit) => {
             bubble.apply(&Command::Merged { commit: commit.clone() })?;
             Ok(MergeEnd::Merged(commit))
         }
-        Advanced::CheckedOut { at, line } => Ok(MergeEnd::Line { at, line }),
+        MergeOutcome::CheckedOut { at, line } => Ok(MergeEnd::Line { at, line }),
     }
 }
 

@@ -36,9 +36,10 @@ pub fn open(bubble: &Bubble, state: &BubbleState) -> Result<Opened, EngineError>
     let argv = argv(&command, worktree)?;
     let (program, args) =
         argv.split_first().ok_or_else(|| EngineError::BadInput("open_command is empty".to_owned()))?;
-    let status = Command::new(program).args(args).current_dir(worktree).status().map_err(|error| {
-        EngineError::world(format!("cannot start '{program}' of open_command = {command:?}"), error)
-    })?;
+    let status =
+        Command::new(program).args(args).current_dir(worktree).status().map_err(|error| {
+            EngineError::io(format!("cannot start '{program}' of open_command = {command:?}"), error)
+        })?;
     if status.success() {
         return Ok(Opened { worktree: workspace.path, argv });
     }

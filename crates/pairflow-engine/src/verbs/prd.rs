@@ -9,7 +9,7 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Prd, PrdApproval};
 
 use crate::engine::{Bubble, Engine, EngineError};
-use crate::git::{Call, Git, Repo};
+use crate::git::{Git, GitCall, Repo};
 use crate::perform::documents;
 use crate::store::ArtifactError;
 
@@ -161,7 +161,7 @@ fn unit_source(state: &BubbleState) -> &str {
 }
 
 fn blob(git: &Git, treeish: &str, path: &str) -> Option<Vec<u8>> {
-    git.run(Call::new(["cat-file", "blob", &format!("{treeish}:{path}")])).ok().map(|blob| blob.stdout)
+    git.run(GitCall::new(["cat-file", "blob", &format!("{treeish}:{path}")])).ok().map(|blob| blob.stdout)
 }
 
 /// The documents of a bubble that a person approved.
@@ -181,7 +181,7 @@ fn of_bubble(bubble: &Bubble) -> Result<Vec<Document>, EngineError> {
     let Some(tree) = state.tree() else { return Err(none(bubble.id.as_str())) };
     let git = bubble.workspace(&state)?.repo()?.git();
     let pinned = documents(&state).into_iter().map(|path| {
-        let blob = git.run(Call::new(["cat-file", "blob", &format!("{tree}:{path}")]))?;
+        let blob = git.run(GitCall::new(["cat-file", "blob", &format!("{tree}:{path}")]))?;
         Ok::<_, EngineError>(Document { path, bytes: blob.stdout })
     });
     let pinned = pinned.collect::<Result<Vec<_>, _>>()?;
@@ -193,7 +193,7 @@ fn of_file(repo: &Repo, path: &str, base: &str) -> Result<Document, EngineError>
     let plain = path.strip_prefix("artifact://").unwrap_or(path);
     let inside = Path::new(plain).strip_prefix(&repo.root).unwrap_or(Path::new(plain));
     let name = inside.to_string_lossy().trim_start_matches("./").to_owned();
-    let blob = repo.git().run(Call::new(["cat-file", "blob", &format!("{base}:{name}")]));
+    let blob = repo.git().run(GitCall::new(["cat-file", "blob", &format!("{base}:{name}")]));
     let unknown = |_| {
         EngineError::Effect(format!(
             "there is no bubble '{path}', and branch {base} has no file of that name; name an approved document bubble, \

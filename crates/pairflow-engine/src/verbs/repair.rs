@@ -3,7 +3,7 @@
 use pairflow_core::bubble::take_up;
 
 use crate::engine::{Bubble, EngineError};
-use crate::store::{Salvage, Standing};
+use crate::store::Salvage;
 
 /// What became of a bubble whose log was repaired.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Bubble {
     /// A log that is not this user's stays foreign.
     pub fn repair(&self) -> Result<RepairOutcome, EngineError> {
         // One that cannot be judged for its damage may well be this user's.
-        let foreign = matches!(self.log().standing(), Ok(Standing::Foreign(_)));
+        let foreign = matches!(self.log().foreign(), Ok(Some(_)));
         let salvage = self.log().repair()?;
         let fell_back = salvage.damage.is_some() && salvage.envelopes > 0;
         if !fell_back || foreign {
@@ -29,7 +29,7 @@ impl Bubble {
         }
         let here = self.control.repo().display().to_string();
         let reason = "the log was repaired, and lines of it were given up".to_owned();
-        let taken = self.log().take_up(|state| take_up(state, here, reason), self.engine.clock.now())?;
+        let taken = self.log().readopt(|state| take_up(state, here, reason), self.engine.clock.now())?;
         Ok(RepairOutcome { salvage, paused: taken.is_some_and(|locked| locked.into_loaded().state.paused) })
     }
 }

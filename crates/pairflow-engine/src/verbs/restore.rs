@@ -67,7 +67,7 @@ fn read_log(dir: &Path) -> Result<Vec<u8>, EngineError> {
         let file = crate::regular::open(&path)?;
         std::io::Read::read_to_end(&mut std::io::Read::take(file, LONGEST), &mut bytes).map(|_| bytes)
     };
-    read().map_err(|error| EngineError::world(format!("cannot read {}", path.display()), error))
+    read().map_err(|error| EngineError::io(format!("cannot read {}", path.display()), error))
 }
 
 /// Reads an archived log: the hash of its first line, and the state that it tells.

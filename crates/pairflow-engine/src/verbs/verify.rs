@@ -13,8 +13,8 @@ use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
 use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Call, Git, same_change};
-use crate::store::{ArtifactError, CacheStand, Foreign, StoreError, Verified};
+use crate::git::{Git, GitCall, same_change};
+use crate::store::{ArtifactError, CacheCondition, Foreign, StoreError, Verified};
 
 /// What `verify` found.
 #[derive(Debug, Clone, Serialize)]
@@ -85,7 +85,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
     let (seal, told) = seal(bubble)?;
     rows.push(told);
-    rows.push(standing(bubble)?);
+    rows.push(ownership(bubble)?);
     rows.extend(bubble.log().set_aside().iter().map(|path| {
         let path = path.display();
         row(format!("log: it was damaged once, and a repair dropped lines; the damaged log is kept in {path}"), Ok(()))
@@ -148,7 +148,7 @@ fn seal(bubble: &Bubble) -> Result<(Sealed, VerifyRow), EngineError> {
 }
 
 /// Compares the log with what this machine has on record of it.
-fn standing(bubble: &Bubble) -> Result<VerifyRow, EngineError> {
+fn ownership(bubble: &Bubble) -> Result<VerifyRow, EngineError> {
     let what = "record: the log is the one that this machine knows";
     Ok(match bubble.foreign()? {
         None => row(what, Ok(())),
@@ -170,16 +170,16 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
         )
     };
     let (seq, state) = match bubble.log().state_file() {
-        Ok(CacheStand::Absent) => return row("state: state.json is not there; it is rebuilt from the log", Ok(())),
-        Ok(CacheStand::OtherVersion) => {
+        Ok(CacheCondition::Absent) => return row("state: state.json is not there; it is rebuilt from the log", Ok(())),
+        Ok(CacheCondition::OtherVersion) => {
             return row("state: state.json is of another version of pairflow; it is rebuilt from the log", Ok(()));
         }
-        Ok(CacheStand::NotYours) if !bubble.foreign().is_ok_and(|foreign| foreign.is_none()) => {
+        Ok(CacheCondition::NotYours) if !bubble.foreign().is_ok_and(|foreign| foreign.is_none()) => {
             return row("state: state.json was not written by your pairflow; it is not used", Ok(()));
         }
-        Ok(CacheStand::NotYours) => return wrong("it was not written by your pairflow"),
-        Ok(CacheStand::Wrong(why)) => return wrong(why),
-        Ok(CacheStand::Says { seq, state }) => (seq, state),
+        Ok(CacheCondition::NotYours) => return wrong("it was not written by your pairflow"),
+        Ok(CacheCondition::Wrong(why)) => return wrong(why),
+        Ok(CacheCondition::Says { seq, state }) => (seq, state),
         Err(error) => return row(agrees, Err(error.to_string())),
     };
     if seq > verified.envelopes {
@@ -191,7 +191,7 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
     let mut told = told.iter().fold(BubbleState::new(bubble.id.clone()), evolve);
     let mut cached = state;
     // Where the files are is never taken from either.
-    [&mut told, &mut *cached].into_iter().for_each(|state| bubble.log().place(state));
+    [&mut told, &mut *cached].into_iter().for_each(|state| bubble.log().set_locations(state));
     if told != *cached {
         return wrong("it does not say what the log says");
     }
@@ -246,17 +246,17 @@ fn snapshots(bubble: &Bubble, state: &BubbleState, envelopes: &[Envelope]) -> Ve
 /// Whether the commit called `name` is there, whole, and has the tree `tree`.
 fn holds_tree(git: &Git, name: &str, tree: &str) -> Result<(), String> {
     let found = git
-        .run(Call::new(["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")]))
+        .run(GitCall::new(["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")]))
         .and_then(|output| output.line())
         .map_err(|_| format!("{name} is gone"))?;
     if found != tree {
         return Err(format!("{name} holds tree {found}, the log says {tree}"));
     }
-    let whole = git.run(Call::new(["fsck", "--connectivity-only", "--no-dangling", "--no-progress", name]));
+    let whole = git.run(GitCall::new(["fsck", "--connectivity-only", "--no-dangling", "--no-progress", name]));
     let damaged = |error| format!("objects of {name} are damaged or missing: {error}");
     whole.map_err(damaged)?;
     // Reads every file of the tree and compares it with its name, which a look at the connections does not.
-    let read = Call::new(["rev-list", "--quiet", "--objects", "--verify-objects", "--no-walk", name]);
+    let read = GitCall::new(["rev-list", "--quiet", "--objects", "--verify-objects", "--no-walk", name]);
     git.run(read.within(Duration::from_secs(600))).map(drop).map_err(damaged)
 }
 

@@ -174,7 +174,7 @@ impl Place {
         let (verified, loaded) = (self.log.verify(), self.log.load());
         let verified = verified.map_err(|error| error.to_string())?.state;
         let loaded = loaded.map_err(|error| error.to_string())?.state;
-        let own = self.log.standing().map_err(|error| error.to_string())?.is_own();
+        let own = self.log.foreign().map_err(|error| error.to_string())?.is_none();
         if own && loaded == verified && verified == self.witness.state {
             return Ok(());
         }

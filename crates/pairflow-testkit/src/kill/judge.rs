@@ -7,7 +7,7 @@ use std::time::Duration;
 use pairflow_core::bubble::Phase;
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Body, Envelope};
-use pairflow_engine::engine::Control;
+use pairflow_engine::engine::ControlDir;
 
 use super::scene::{Scene, Site};
 use super::verbs::Verb;
@@ -105,7 +105,7 @@ fn belongs(verb: Verb, body: &Body) -> bool {
 /// A bubble that was being created is there as a whole, or not at all.
 pub(super) fn judge_created(site: &Site, id: &str, told: Answered) -> Result<bool, String> {
     let id = id.parse().map_err(|why| format!("{id}: {why}"))?;
-    let files = Control::of(site.repo()).files(&id);
+    let files = ControlDir::of(site.repo()).files(&id);
     let Ok(bytes) = std::fs::read(files.transcript()) else {
         return if told == Answered::Done { Err(format!("{id} was created, and is not there")) } else { Ok(false) };
     };

@@ -20,7 +20,7 @@ use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
 use pairflow_core::log::{Ground, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
 use pairflow_engine::clock::SystemClock;
-use pairflow_engine::engine::{Bubble, Control, Engine, EngineError, UserDirs};
+use pairflow_engine::engine::{Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, RealDisk};
 use pairflow_engine::supervisor_client::{Ask, socket_path};
 
@@ -58,7 +58,8 @@ impl Scene {
             confirmed: "no_tests".to_owned(),
             identity: None,
         };
-        let log: Log = Log::new(engine.disk.clone(), Control::of(repo).files(&id), id.clone()).owned(engine.registry());
+        let log: Log =
+            Log::new(engine.disk.clone(), ControlDir::of(repo).files(&id), id.clone()).owned(engine.registry());
         log.create(&create(created), engine.clock.now()).map_err(|error| error.to_string())?;
         let bubble = engine.bubble(repo, &id).map_err(|error| error.to_string())?;
         let mut scene = Self { bubble, witness: Witness::new(id), tokens: BTreeMap::new() };
@@ -162,7 +163,7 @@ fn placed(bubble: &Bubble, state: &BubbleState, shared: &Workspace) -> Workspace
     let git_dir = if real { record.display().to_string() } else { shared.git_dir.clone() };
     let mut here = state.clone();
     here.evidence.workspace = Some(Workspace { git_dir, ..shared.clone() });
-    bubble.log().place(&mut here);
+    bubble.log().set_locations(&mut here);
     let own = here.evidence.workspace.unwrap_or_else(|| shared.clone());
     let (from, to) = (Path::new(&shared.path), Path::new(&own.path));
     if from.is_dir() && !to.exists() {

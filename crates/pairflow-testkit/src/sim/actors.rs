@@ -8,7 +8,7 @@ use pairflow_core::bubble::{BubbleState, Command, HeadSeen, OpenQuestion, PassCo
 use pairflow_core::facts::{Answers, Class, Dispute, Explanation, Finding, Seat, Severity};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::{Decision, Key, QuestionKind};
-use pairflow_engine::engine::{Applied, Bubble, Control, Engine, EngineError, UserDirs};
+use pairflow_engine::engine::{Applied, Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Storage};
 use rustix::io::Errno;
 
@@ -336,7 +336,7 @@ impl Machine {
     /// Returns the log as a process on this disk would have it.
     pub(super) fn log(&self, disk: Arc<dyn Storage>) -> Log {
         let registry = self.engine(disk.clone()).registry();
-        Log::new(disk, Control::of(repo()).files(&self.id), self.id.clone()).owned(registry)
+        Log::new(disk, ControlDir::of(repo()).files(&self.id), self.id.clone()).owned(registry)
     }
 }
 

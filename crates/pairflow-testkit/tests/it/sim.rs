@@ -8,7 +8,7 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::{Body, Ground, Key, Lifecycle, Workspace};
 use pairflow_core::rules::Rules;
 use pairflow_engine::clock::Clock;
-use pairflow_engine::engine::{Bubble, Control, Engine, EngineError, UserDirs};
+use pairflow_engine::engine::{Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Registry, Storage};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::sim::{Seeds, SimClock, live, run};
@@ -37,7 +37,7 @@ fn running() -> SimDisk {
         confirmed: "no_tests".to_owned(),
         identity: None,
     };
-    let log: Log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id()), id())
+    let log: Log = Log::new(Arc::new(disk.clone()), ControlDir::of(Path::new(REPO)).files(&id()), id())
         .owned(Registry::new(Arc::new(disk.clone()), "/own".into()));
     log.create(&create(created), SimClock::new().now()).unwrap();
     let workspace = Workspace {
@@ -122,7 +122,7 @@ fn prepared() -> SimDisk {
         confirmed: "no_tests".to_owned(),
         identity: None,
     };
-    let log: Log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id), id)
+    let log: Log = Log::new(Arc::new(disk.clone()), ControlDir::of(Path::new(REPO)).files(&id), id)
         .owned(Registry::new(Arc::new(disk.clone()), STATE.into()));
     drop(log.create(&create(created), pairflow_engine::clock::Clock::now(&SimClock::new())).unwrap());
     let bubble = bubble_on(disk.clone());

@@ -14,7 +14,7 @@ use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserD
 use pairflow_engine::git::GitError;
 use pairflow_engine::supervisor_client::Client;
 use pairflow_engine::verbs::Hands;
-use pairflow_engine::workspace::{Place, locate};
+use pairflow_engine::workspace::{Location, locate};
 
 use crate::app::{App, quoted};
 use crate::args::BubbleArg;
@@ -35,7 +35,7 @@ impl App {
     }
 
     /// Finds the repository: the one that was named, else an agent's own, else the one around the current directory.
-    pub fn place(&self, named: Option<&Path>) -> Result<Place, CommandError> {
+    pub fn place(&self, named: Option<&Path>) -> Result<Location, CommandError> {
         let path = match named {
             Some(path) => self.resolve(path)?,
             None => match self.agents_place() {
@@ -52,10 +52,10 @@ impl App {
     }
 
     /// Returns where the agent that is calling works, by its environment; nothing for a person.
-    fn agents_place(&self) -> Option<Place> {
+    fn agents_place(&self) -> Option<Location> {
         let bubble = self.caller()?.bubble?.parse().ok()?;
         let repo = locate(Path::new(&self.env.text("PAIRFLOW_REPO")?)).ok()?.repo;
-        Some(Place { repo, bubble: Some(bubble) })
+        Some(Location { repo, bubble: Some(bubble) })
     }
 
     /// Returns the bubble that a command acts for; a foreign one is refused.
@@ -379,7 +379,7 @@ pub struct RepoScope {
     /// Their roots.
     pub roots: Vec<PathBuf>,
     /// The one that is meant, if it is only one.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     /// The one around the current directory: commands about it need no `--repo`.
     around: Option<PathBuf>,
     takes_repo: TakesRepo,

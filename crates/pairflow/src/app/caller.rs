@@ -12,7 +12,7 @@ use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
 use pairflow_core::rules::DriverKind;
 use pairflow_engine::caller::{Caller, Namespaces};
-use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
+use pairflow_engine::engine::{AgentToken, Bubble, Denial, EngineError};
 use pairflow_engine::process::MARK;
 use pairflow_engine::seat::{Lost, Words, attempted, say};
 use pairflow_engine::supervisor_client::{Client, Line};
@@ -137,7 +137,7 @@ impl App {
     fn proven(&self, caller: &AgentCaller) -> Option<(Bubble, AgentId)> {
         let id: BubbleId = caller.bubble.as_ref()?.parse().ok()?;
         let agent: AgentId = caller.agent.as_ref()?.parse().ok()?;
-        let token = Token::shown(caller.token.clone()?);
+        let token = AgentToken::shown(caller.token.clone()?);
         let repo = match self.env.text("PAIRFLOW_REPO") {
             Some(repo) => PathBuf::from(repo),
             None => self.place(None).ok()?.repo.root,
@@ -205,7 +205,7 @@ impl App {
         let Some(token) = &caller.token else { return Err(not_an_agent()) };
         let (bubble, agent) = self.seat_of(caller)?;
         let state = bubble.load()?.state;
-        bubble.prove(&state, &agent, &Token::shown(token.clone()))?;
+        bubble.prove(&state, &agent, &AgentToken::shown(token.clone()))?;
         if let Some(denial) = bubble.misplaced(&state, self.cwd()?) {
             return Err(denial.into());
         }

@@ -14,7 +14,7 @@ use pairflow_engine::clock::Clock;
 use pairflow_engine::config::{ConfigFiles, LoadError};
 use pairflow_engine::limits::Limits;
 use pairflow_engine::store::Storage;
-use pairflow_engine::workspace::{Place, locate};
+use pairflow_engine::workspace::{Location, locate};
 
 use crate::exit::CommandError;
 use crate::out::{Out, TakesRepo, line_for};
@@ -49,7 +49,7 @@ pub struct App {
     /// The repository that is meant, if it is not the one around the current directory.
     pub(crate) there: OnceCell<PathBuf>,
     /// The last place that was looked for, and what is there.
-    pub(crate) located: RefCell<Option<(PathBuf, Place)>>,
+    pub(crate) located: RefCell<Option<(PathBuf, Location)>>,
     cwd: Option<PathBuf>,
 }
 

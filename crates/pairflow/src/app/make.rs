@@ -8,11 +8,11 @@ use pairflow_core::bubble::BubbleState;
 use pairflow_core::config::{Layer, Layers, Resolved, Set, resolve};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
-use pairflow_engine::detect::{Detected, Found, detect};
+use pairflow_engine::detect::{Detected, DetectedCommand, detect};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
 use pairflow_engine::git::{GitError, Repo};
 use pairflow_engine::verbs::{Confirmed, NewBubble};
-use pairflow_engine::workspace::Place;
+use pairflow_engine::workspace::Location;
 
 use crate::app::{App, Consent, Purpose};
 use crate::args::SetupArgs;
@@ -129,7 +129,7 @@ impl App {
         }
     }
 
-    fn flags(&self, setup: &SetupArgs, id: &BubbleId, place: &Place) -> Result<Layer, CommandError> {
+    fn flags(&self, setup: &SetupArgs, id: &BubbleId, place: &Location) -> Result<Layer, CommandError> {
         let checks = &setup.checks;
         let script = setup.script.as_deref().map(|path| self.resolve(path)).transpose()?;
         let (pair, text) = (setup.pair.as_ref(), |given: &Option<String>| given.clone().map(Set::flag));
@@ -160,7 +160,7 @@ impl App {
     }
 
     /// Sets the base to the current branch, unless another one is configured.
-    fn base(&self, layers: &mut Layers, place: &Place) -> Result<(), CommandError> {
+    fn base(&self, layers: &mut Layers, place: &Location) -> Result<(), CommandError> {
         let named = [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| layer.base_branch.is_some());
         if named {
             return Ok(());
@@ -194,7 +194,7 @@ fn has_checks(layers: &Layers) -> bool {
 
 /// Puts what was detected below everything that was said.
 pub(crate) fn take_detected(layers: &mut Layers, detected: &Detected) {
-    let guess = |found: &Option<Found>| found.as_ref().map(|found| Set::default(found.command.clone()));
+    let guess = |found: &Option<DetectedCommand>| found.as_ref().map(|found| Set::default(found.command.clone()));
     let user = &mut layers.user;
     user.test = user.test.take().or_else(|| guess(&detected.test));
     user.typecheck = user.typecheck.take().or_else(|| guess(&detected.typecheck));
@@ -209,7 +209,7 @@ fn nothing_to_run(root: &Path) -> CommandError {
 }
 
 /// Makes an id out of the task that no bubble has yet.
-fn free_id(engine: &Engine, place: &Place, task: &str) -> Result<BubbleId, CommandError> {
+fn free_id(engine: &Engine, place: &Location, task: &str) -> Result<BubbleId, CommandError> {
     let unnamed = || CommandError::usage("cannot make an id from the task; name the bubble with --id.");
     let first = task.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or(task);
     let wanted = BubbleId::from_text(first, ID_LENGTH).ok_or_else(unnamed)?;

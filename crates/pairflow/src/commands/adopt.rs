@@ -9,7 +9,7 @@ use pairflow_core::rules::{DriverKind, Permissions, Rules};
 use pairflow_core::safe::revealed;
 use pairflow_core::view::title;
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::store::{Foreign, Shown};
+use pairflow_engine::store::{Foreign, ForeignLog};
 use pairflow_engine::verbs::Adopted;
 use serde::Serialize;
 
@@ -159,7 +159,7 @@ fn wanted(app: &App, args: &AdoptArgs) -> Result<Vec<Bubble>, CommandError> {
 }
 
 /// Asks whether to adopt what was shown. A program is never asked.
-fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, Shown)], out: &mut Out) -> Result<(), CommandError> {
+fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, ForeignLog)], out: &mut Out) -> Result<(), CommandError> {
     let names: Vec<_> = foreign.iter().map(|(bubble, _)| bubble.id.as_str()).collect();
     let what = if names.len() == 1 { "bubble" } else { "bubbles" };
     let question = format!("Adopt {what} {}?", names.join(", "));
@@ -167,17 +167,17 @@ fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, Shown)], out: &mut Out) 
 }
 
 /// Says where a bubble comes from, and everything that it would run.
-fn show(bubble: &Bubble, shown: &Shown, out: &mut Out) {
+fn show(bubble: &Bubble, shown: &ForeignLog, out: &mut Out) {
     for line in screen(bubble, shown) {
         // What steers a terminal is named, and a line break cannot pass for a line of pairflow's own.
         out.note(format_args!("{}", revealed(&line).replace('\n', "\n      | ")));
     }
 }
 
-fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
-    let (Shown { state, why, .. }, here) = (shown, bubble.control.repo());
+fn screen(bubble: &Bubble, shown: &ForeignLog) -> Vec<String> {
+    let (ForeignLog { state, why, .. }, here) = (shown, bubble.control.repo());
     let mut lines = vec![format!("Bubble {} is {}: {}", state.id, state.phase.name(), title(&state.about.task))];
-    if let Foreign::Moved { from } = why {
+    if let Foreign::Moved(from) = why {
         let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(here));
         lines.push(format!("  It is yours. Its repository was moved from {} to {}", from.display(), here.display()));
         if state.evidence.workspace.is_some() {

@@ -10,7 +10,7 @@ use pairflow_core::log::Person;
 use pairflow_core::rules::{Change, Rules};
 use pairflow_core::view::timeline::changed;
 use pairflow_engine::config::{LoadError, person_layer};
-use pairflow_engine::detect::{Detected, Found, detect};
+use pairflow_engine::detect::{Detected, DetectedCommand, detect};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::FileState;
 use serde::Serialize;
@@ -254,7 +254,7 @@ fn note_detected(explanation: &ExplainedConfig, out: &mut Out) {
     }
     let Detected { test, typecheck, lint, setup } = detect(Path::new(&explanation.repo));
     for (key, found) in [("test", test), ("typecheck", typecheck), ("lint", lint), ("setup", setup)] {
-        if let Some(Found { command, because }) = found {
+        if let Some(DetectedCommand { command, because }) = found {
             out.note(format_args!("commands.{key} is not set; a new bubble would use: {command} (found in {because})"));
         }
     }

@@ -20,7 +20,7 @@ use pairflow_core::time::Timestamp;
 use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_core::view::wrapped;
 use pairflow_engine::engine::{Bubble, Engine, EngineError, UserDirs};
-use pairflow_engine::git::{Call, Repo, seed};
+use pairflow_engine::git::{GitCall, Repo, seed};
 use pairflow_engine::supervisor_client::socket_path;
 use pairflow_engine::verbs::verify;
 
@@ -106,7 +106,7 @@ fn commit(bubble: &Bubble, sandbox: &DemoSandbox, out: &mut Out) -> Result<(), C
     let branch = bubble.load()?.state.rules.bubble_branch;
     heading(out, &format!("git log --stat main..{branch}"))?;
     let range = format!("main..{branch}");
-    let call = Call::new([
+    let call = GitCall::new([
         "log",
         "--stat=72",
         "--no-color",

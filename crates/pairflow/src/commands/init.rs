@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use pairflow_core::config::{CommandSet, Layer, Layers, StarterCommand, render_pairflow_toml};
-use pairflow_engine::detect::{Detected, Found, detect};
+use pairflow_engine::detect::{Detected, DetectedCommand, detect};
 use pairflow_engine::engine::{Agreed, EngineError};
 
 use pairflow_engine::regular;
@@ -118,8 +118,8 @@ fn trust_written(app: &App, out: &mut Out, root: &Path, yes: bool) -> Result<(),
 
 fn commands(detected: Detected) -> Vec<StarterCommand> {
     let Detected { test, typecheck, lint, setup } = detected;
-    let command = |(key, found): (&'static str, Option<Found>)| match found {
-        Some(Found { command, because }) => StarterCommand { key, command: Some(command), because },
+    let command = |(key, found): (&'static str, Option<DetectedCommand>)| match found {
+        Some(DetectedCommand { command, because }) => StarterCommand { key, command: Some(command), because },
         None => StarterCommand { key, command: None, because: String::new() },
     };
     [("test", test), ("typecheck", typecheck), ("lint", lint), ("setup", setup)].into_iter().map(command).collect()

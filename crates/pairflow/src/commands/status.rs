@@ -5,7 +5,7 @@ use std::path::Path;
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::git::{GitError, Head, Repo, head};
+use pairflow_engine::git::{GitError, GitHead, Repo, head};
 use pairflow_engine::stage::{Activity, held_notice};
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, anyone, command};
@@ -108,7 +108,7 @@ fn next(app: &App, state: &BubbleState, lines: Vec<String>, supervised: bool) ->
 pub(crate) fn merge_line(app: &App, state: &BubbleState) -> String {
     let on_base = |cwd: &Path| {
         let repo = Repo::locate(cwd);
-        repo.is_ok_and(|repo| head(&repo.git_dir) == Head::Branch(state.rules.base_branch.clone()))
+        repo.is_ok_and(|repo| head(&repo.git_dir) == GitHead::Branch(state.rules.base_branch.clone()))
     };
     let here = if app.cwd().is_ok_and(on_base) { " --here" } else { "" };
     format!("pairflow merge {}{here}", state.id)

@@ -16,7 +16,7 @@ use pairflow_core::view::{ForeignNotice, StyledLine, pane};
 use pairflow_engine::engine::{Bubble, EngineError, sentence};
 use pairflow_engine::notify::bell;
 use pairflow_engine::store::StoreError;
-use pairflow_engine::store::storage::Stat;
+use pairflow_engine::store::storage::FileStat;
 use pairflow_engine::supervisor_client::Client;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -221,7 +221,7 @@ struct WatchedBubble {
     /// How far the log has been read.
     head: Head,
     /// The files as they were when they were last read.
-    seen: (Option<Stat>, Option<Stat>),
+    seen: (Option<FileStat>, Option<FileStat>),
     seats: Option<Vec<SeatNow>>,
     supervised: bool,
     asked: Option<Instant>,

@@ -7,7 +7,7 @@ use pairflow_core::config::Layer;
 use pairflow_core::counted::counted;
 use pairflow_engine::engine::{Bubble, EngineError, Listed};
 use pairflow_engine::git::GitError;
-use pairflow_engine::store::{CacheStand, Foreign, Salvage, StoreError};
+use pairflow_engine::store::{CacheCondition, Foreign, Salvage, StoreError};
 use pairflow_engine::supervisor_client::Client;
 use pairflow_engine::verbs::RepairOutcome;
 
@@ -63,7 +63,7 @@ fn worktree(repo_scope: &RepoScope, bubble: &Bubble, state: &BubbleState, report
     let Some(problem) = bubble.worktree_problem(state) else { return };
     let next = repo_scope.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
     let found = match problem {
-        GitError::WorktreeGone { path } => format!("{} is gone", path.display()),
+        GitError::WorktreeGone(path) => format!("{} is gone", path.display()),
         other => other.to_string(),
     };
     report.problem(&format!("worktree of {}", bubble.id), &found, Some(&next));
@@ -179,7 +179,7 @@ fn repairable(listed: &Listed) -> bool {
 fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) -> Result<(), CommandError> {
     let id = &bubble.id;
     let before = match bubble.log().state_file() {
-        Ok(CacheStand::Says { state, .. }) => Some(state.phase.name()),
+        Ok(CacheCondition::Says { state, .. }) => Some(state.phase.name()),
         _ => None,
     };
     let Some(prospect) = bubble.log().salvageable().map_err(EngineError::from)? else { return Ok(()) };

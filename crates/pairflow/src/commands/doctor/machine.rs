@@ -11,9 +11,9 @@ use pairflow_core::counted::counted;
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::CustomAgent;
 use pairflow_core::safe::safe_line;
-use pairflow_engine::engine::Control;
+use pairflow_engine::engine::ControlDir;
 use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
-use pairflow_engine::process::{Cancel, CommandLine, Job, run};
+use pairflow_engine::process::{Cancel, Job, JobCommand, run};
 use pairflow_engine::supervisor_client::{Client, Health};
 
 use super::Report;
@@ -129,7 +129,7 @@ pub(super) fn places(app: &App, repo_scope: &RepoScope, report: &mut Report) {
         Err(error) => return report.problem("disk", &error.message, error.hint.as_deref()),
     };
     let mut wanted = vec![dirs.state, dirs.runtime];
-    wanted.extend(repo_scope.roots.iter().map(|root| Control::of(root).dir()));
+    wanted.extend(repo_scope.roots.iter().map(|root| ControlDir::of(root).dir()));
     let mut all = true;
     for dir in &wanted {
         if let Err(why) = writable(dir) {
@@ -260,7 +260,7 @@ fn look(app: &App, wanted: &AgentProgram, report: &mut Report) {
 fn agent_version(name: &str, path: &Path, oldest: &OldestVersion, report: &mut Report) {
     let (program, path) = (oldest.program, path.display());
     let job = Job {
-        command: CommandLine::Argv(vec![path.to_string(), "--version".to_owned()]),
+        command: JobCommand::Argv(vec![path.to_string(), "--version".to_owned()]),
         cwd: "/".into(),
         env: Vec::new(),
         timeout: Some(VERSION_WITHIN),

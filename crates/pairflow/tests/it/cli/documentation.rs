@@ -76,12 +76,15 @@ fn a_key_stands_for_what_was_said_with_it_and_nothing_else() {
     let ask = |question: &str| claude.pairflow(&["ask-human", "--key", "k1", "--question", question]);
     ask("tabs?").ok().says("Asked as");
     ask("tabs?").ok().says("Already asked as");
-    ask("spaces?").ends(1).says("the key 'k1' stands for").says("next:");
-    codex.pairflow(&["ask-human", "--key", "k1", "--question", "tabs?"]).ends(1).says("the key 'k1' stands for");
+    ask("spaces?").ends(1).says("the key 'k1' was already used for").says("next:");
+    codex
+        .pairflow(&["ask-human", "--key", "k1", "--question", "tabs?"])
+        .ends(1)
+        .says("the key 'k1' was already used for");
     let reply = |message: &str| home.pairflow(&["reply", "b1", "--key", "r1", "--message", message]);
     reply("no").ok();
     reply("no").ok();
-    reply("yes").ends(1).says("the key 'r1' stands for");
+    reply("yes").ends(1).says("the key 'r1' was already used for");
     let pass = |finding: &str| claude.pairflow(&["pass", "--key", "p1", "--summary", "read", "--finding", finding]);
     pass("P1:wrong").ok();
     pass("P1:wrong").ok().says("Already recorded");

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pairflow_engine::engine::Control;
+use pairflow_engine::engine::ControlDir;
 use pairflow_testkit::toys::ToyBubble;
 use pairflow_testkit::wait::eventually_or;
 use serde_json::Value;
@@ -82,7 +82,8 @@ fn no_agent_speaks_through_the_socket_of_another() {
 #[test]
 fn no_check_speaks_through_the_socket_of_an_agent() {
     let machine = toys("act() { briefed; echo one >work.txt; pairflow pass --summary cut; gate never; }", "");
-    let socket = Control::of(&machine.home.repo).seat_socket(&"checked".parse().unwrap(), &"claude".parse().unwrap());
+    let socket =
+        ControlDir::of(&machine.home.repo).seat_socket(&"checked".parse().unwrap(), &"claude".parse().unwrap());
     let (probe, heard) = (machine.beside("probe.sh"), machine.beside("heard"));
     let program = env!("CARGO_BIN_EXE_pairflow");
     let forged = format!("PAIRFLOW_SOCKET='{}' {program} pass --summary forged --no-findings", socket.display());

@@ -99,7 +99,7 @@ fn a_log_that_was_exchanged_after_it_was_shown_is_not_adopted() {
     assert_eq!((denial.exit, denial.next.as_deref()), (4, Some("pairflow adopt b1")), "{}", denial.message);
     assert!(denial.message.contains("has changed since it was shown"), "{}", denial.message);
     assert_eq!(std::fs::read(log_of(&home.repo, "b1")).unwrap(), before, "a log was written that nobody has seen");
-    assert!(why(&home, &home.repo, "b1").contains("not created here"));
+    assert!(why(&home, &home.repo, "b1").contains("not created by you"));
     home.pairflow(&["adopt", "b1"]).ends(1).says("touch canary");
 }
 
@@ -155,7 +155,7 @@ fn a_bubble_that_is_foreign_and_damaged_is_repaired_first_and_adopted_then() {
     let all = home.pairflow(&["adopt", "--all", "--yes"]).ends(5);
     all.says("Adopted bubble b2").says("bubble b1 was skipped").says("pairflow doctor --repair");
     home.pairflow(&["doctor", "--repair", "--yes"]).says("pairflow adopt b1");
-    assert!(why(&home, &home.repo, "b1").contains("not created here"), "a repair made a foreign bubble one's own");
+    assert!(why(&home, &home.repo, "b1").contains("not created by you"), "a repair made a foreign bubble one's own");
     let adopted = home.pairflow(&["adopt", "--all", "--yes", "--json"]).ok().json();
     assert_eq!(
         (&adopted["bubbles"][0]["bubble_id"], &adopted["left_out"]),
@@ -182,7 +182,7 @@ fn a_repository_in_the_place_of_another_is_moved_and_the_others_record_stays() {
     create_in(&home, &b, "b1");
     std::fs::rename(&b, &c).unwrap();
     std::fs::rename(&a, &b).unwrap();
-    let moved = "seems to have been moved";
+    let moved = "was probably moved";
     assert!(why(&home, &b, "b1").contains(moved) && why(&home, &b, "b1").contains(&a.display().to_string()));
     assert!(why(&home, &c, "b1").contains(moved), "{}", why(&home, &c, "b1"));
     home.pairflow_in(&b, &["adopt", "b1", "--yes"]).ok().says("is registered at its new place");
@@ -218,7 +218,7 @@ fn a_log_in_the_place_of_another_bubble_of_unknown_origin_is_foreign() {
     let home = home();
     created(&home, "b1");
     present_again(&home, "touch canary");
-    assert!(why(&home, &home.repo, "b1").contains("not the one that was written here"));
+    assert!(why(&home, &home.repo, "b1").contains("its log was replaced"));
 }
 
 #[test]

@@ -1,16 +1,23 @@
-//! What a repository may not decide: every setting that could make git run a program of the repository's choice.
+//! Keeps a repository from steering git: settings that run programs, its own configuration, files that block.
 //!
 //! Fixed settings come first. Filters, merge drivers and signing programs have names of their own, so those that the
-//! repository's own configuration defines are looked up and set to what the person's global configuration says, or off.
-//! The same holds for what decides which files count and which bytes of a file are its content.
+//! repository's configuration defines are looked up and set to the person's global value, or off. Where that is not
+//! enough, git runs in a directory of our own over the objects of the repository, in which it finds no configuration,
+//! attributes or excludes at all. A FIFO or a device in place of a file that git reads would block it, so a call that
+//! takes long is checked for that.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
+use super::GitError;
+
 /// One setting: key and value.
-pub(super) type Setting = (OsString, OsString);
+pub(super) type GitSetting = (OsString, OsString);
 
 /// Settings that hold for every call.
 const FIXED: &[(&str, &str)] = &[
@@ -52,35 +59,24 @@ pub(super) const NAMED: &str =
 const PLAIN_MERGE: &str = "git merge-file -q %A %O %B || exit 1";
 
 /// The commands that run no program and read no content of a worktree, whatever the configuration says.
-const HARMLESS: [&str; 11] = [
-    "--version",
-    "cat-file",
-    "check-ref-format",
-    "for-each-ref",
-    "ls-files",
-    "ls-tree",
-    "merge-base",
-    "rev-list",
-    "rev-parse",
-    "update-ref",
-    "write-tree",
-];
+const HARMLESS: &str = "--version cat-file check-ref-format for-each-ref ls-files ls-tree merge-base rev-list \
+    rev-parse update-ref write-tree";
 
 /// Whether a call with these arguments must be kept from settings with names of their own.
 pub(super) fn needed(args: &[OsString]) -> bool {
-    let harmless = args.first().is_some_and(|verb| HARMLESS.iter().any(|harmless| verb == harmless));
+    let harmless = args.first().is_some_and(|verb| HARMLESS.split(' ').any(|harmless| verb == harmless));
     let reads = |arg: &OsString| ["--modified", "--filters", "--textconv"].iter().any(|option| arg == option);
     !harmless || args.iter().any(reads)
 }
 
 /// Returns the fixed settings.
-pub(super) fn fixed() -> impl Iterator<Item = Setting> {
+pub(super) fn fixed() -> impl Iterator<Item = GitSetting> {
     FIXED.iter().map(|(key, value)| (key.into(), value.into()))
 }
 
 /// Returns what switches off the named settings of a repository, from the output of
 /// `git config --includes --show-scope -z --get-regexp`.
-pub(super) fn neutralise(listing: &[u8]) -> Vec<Setting> {
+pub(super) fn neutralise(listing: &[u8]) -> Vec<GitSetting> {
     let mut global: BTreeMap<&[u8], &[u8]> = BTreeMap::new();
     let mut local: Vec<&[u8]> = Vec::new();
     for (scope, key, value) in entries(listing) {
@@ -148,12 +144,108 @@ fn plain(key: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// The directory; it is removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct IsolatedGitDir {
+    dir: TempDir,
+    /// Where the objects are.
+    pub(super) objects: PathBuf,
+    /// Whether the person's own configuration counts.
+    pub(super) personal: bool,
+}
+
+impl IsolatedGitDir {
+    /// Makes a directory in `place` for objects that have names like `object`.
+    pub(super) fn make(place: &Path, common_dir: &Path, object: &str) -> Result<Self, GitError> {
+        let failed = GitError::io("make a directory in", place);
+        let dir = tempfile::Builder::new().prefix("pairflow-git-").tempdir_in(place).map_err(failed)?;
+        let isolated = Self { dir, objects: common_dir.join("objects"), personal: false };
+        for name in ["objects", "refs", "info"] {
+            let path = isolated.path().join(name);
+            std::fs::create_dir(&path).map_err(GitError::io("create", &path))?;
+        }
+        isolated.write("HEAD", "ref: refs/heads/none\n")?;
+        // A file system that gives every file the same permissions says nothing about them.
+        let odd = isolated.path().join("HEAD").metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0);
+        let format = if object.len() == 64 {
+            "\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
+        } else {
+            "\trepositoryformatversion = 0\n"
+        };
+        isolated.write("config", format!("[core]\n\tbare = false\n\tfilemode = {}\n{format}", !odd))?;
+        Ok(isolated)
+    }
+
+    /// Lets the person's own configuration, these patterns of ignored files and these attributes count.
+    pub(super) fn with(mut self, excludes: &str, attributes: &[u8]) -> Result<Self, GitError> {
+        self.personal = true;
+        self.write("info/exclude", excludes)?;
+        self.write("info/attributes", attributes)?;
+        Ok(self)
+    }
+
+    /// Returns where it is.
+    pub(super) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Result<(), GitError> {
+        let path = self.path().join(name);
+        crate::regular::write(&path, content).map_err(GitError::io("write", &path))
+    }
+}
+
+/// The files that git reads in any directory of a worktree.
+const IN_WORKTREE: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
+
+/// The files that git reads in a git directory.
+const IN_GIT_DIR: [&str; 8] =
+    ["HEAD", "index", "config", "config.worktree", "commondir", "packed-refs", "info/exclude", "info/attributes"];
+
+/// How many names of a worktree are looked at.
+const MOST_NAMES: usize = 200_000;
+
+/// Returns a file that git would read and that is neither a regular file nor a link or a directory.
+pub(super) fn special_file(git_dirs: &[&Path], work_tree: &Path) -> Option<PathBuf> {
+    let own = git_dirs.iter().flat_map(|dir| IN_GIT_DIR.iter().map(|name| dir.join(name)));
+    own.into_iter().find(|path| is_special(path)).or_else(|| in_worktree(work_tree))
+}
+
+fn in_worktree(root: &Path) -> Option<PathBuf> {
+    let mut dirs = vec![root.to_owned()];
+    let mut names = 0;
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            names += 1;
+            if names > MOST_NAMES {
+                return None;
+            }
+            let Ok(kind) = entry.file_type() else { continue };
+            let read = IN_WORKTREE.iter().any(|name| entry.file_name() == *name);
+            if read && is_special(&entry.path()) {
+                return Some(entry.path());
+            }
+            if kind.is_dir() && entry.file_name() != ".git" {
+                dirs.push(entry.path());
+            }
+        }
+    }
+    None
+}
+
+/// Follows links: git does so, too, where it reads at all.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn shown(listing: &[u8]) -> Vec<String> {
-        let line = |(key, value): Setting| format!("{}={}", key.to_string_lossy(), value.to_string_lossy());
+        let line = |(key, value): GitSetting| format!("{}={}", key.to_string_lossy(), value.to_string_lossy());
         neutralise(listing).into_iter().map(line).collect()
     }
 
@@ -182,5 +274,22 @@ mod tests {
     #[test]
     fn the_persons_own_settings_are_left_alone() {
         assert!(neutralise(b"global\0filter.lfs.clean\ngit-lfs clean\0local\0merge.ff\nonly\0").is_empty());
+    }
+
+    #[test]
+    fn a_pipe_is_found_wherever_git_would_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (git, tree) = (dir.path().join("git"), dir.path().join("tree"));
+        for name in ["git/info", "tree/a/b", "tree/.git"] {
+            std::fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        std::fs::write(tree.join(".gitignore"), "x").unwrap();
+        let pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        pipe(&tree.join("a/other"));
+        assert_eq!(special_file(&[&git], &tree), None);
+        pipe(&tree.join("a/b/.gitattributes"));
+        assert_eq!(special_file(&[&git], &tree), Some(tree.join("a/b/.gitattributes")));
+        pipe(&git.join("info/exclude"));
+        assert_eq!(special_file(&[&git], &tree), Some(git.join("info/exclude")));
     }
 }
