@@ -88,7 +88,7 @@ fn a_key_stands_for_what_was_said_with_it_and_nothing_else() {
     let pass = |finding: &str| claude.pairflow(&["pass", "--key", "p1", "--summary", "read", "--finding", finding]);
     pass("P1:wrong").ok();
     pass("P1:wrong").ok().says("Already recorded");
-    pass("P1:also wrong").ends(1).says("the key 'p1' stands for");
+    pass("P1:also wrong").ends(1).says("the key 'p1' was already used for");
     home.wait_for_turn("b1", "codex");
     codex.pairflow(&["pass", "--summary", "mended"]).ok();
     home.wait_for_turn("b1", "claude");
@@ -100,7 +100,7 @@ fn a_key_stands_for_what_was_said_with_it_and_nothing_else() {
     };
     review("a lock").ok();
     review("a lock").ok().says("Already recorded");
-    review("a queue").ends(1).says("the key 'p2' stands for");
+    review("a queue").ends(1).says("the key 'p2' was already used for");
 }
 
 #[test]
