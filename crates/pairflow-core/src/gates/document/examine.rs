@@ -1,11 +1,9 @@
-//! All checks on all documents.
+//! Runs all checks on a set of documents, and finds their acceptance criteria.
 
-use super::entry::entries;
-use super::link::links;
-use super::outline::{Entry, Outline, Role};
-use super::remark::{DocumentCheck, Mark, Remark, place};
-use super::section::Section;
-use super::{ambiguity, anchors, completeness, consistency, quantity, traceability};
+use super::outline::{DocumentEntry, DocumentOutline, EntryRole};
+use super::remark::{DocumentCheck, Remark, place};
+use super::section::RequiredSection;
+use super::{structure, wording};
 
 /// Returns what the documents, pairs of path and text, have to change: by file as given, then by place.
 ///
@@ -13,35 +11,23 @@ use super::{ambiguity, anchors, completeness, consistency, quantity, traceabilit
 /// is not among them is not followed.
 pub fn examine(documents: &[(String, String)]) -> Vec<Remark> {
     if documents.is_empty() {
-        return Section::ALL.into_iter().map(without_document).collect();
+        return RequiredSection::ALL.into_iter().map(without_document).collect();
     }
-    let outline = read(documents);
+    let outline = DocumentOutline::read(documents);
     let paths: Vec<&str> = documents.iter().map(|(path, _)| path.as_str()).collect();
-    let mut marks: Vec<Mark> = completeness::check(&outline);
-    marks.extend(ambiguity::check(&outline));
-    marks.extend(consistency::check(&outline, &paths));
-    marks.extend(anchors::check(&outline, &paths));
-    marks.extend(quantity::check(&outline));
-    marks.extend(traceability::check(&outline));
-    place(marks, documents)
+    let mut remarks = structure::check(&outline, &paths);
+    remarks.extend(wording::check(&outline));
+    place(remarks, documents)
 }
 
 /// Returns the acceptance criteria of the documents, each on one line, in the order of the text.
 pub fn criteria(documents: &[(String, String)]) -> Vec<String> {
-    let outline = read(documents);
-    let criteria = outline.entries.iter().filter(|entry| entry.role == Role::Criterion);
-    let text =
-        |entry: &Entry| entry.blocks.iter().map(|block| unmarked(outline.raw(*block))).collect::<Vec<_>>().join(" ");
+    let outline = DocumentOutline::read(documents);
+    let criteria = outline.entries.iter().filter(|entry| entry.role == EntryRole::Criterion);
+    let text = |entry: &DocumentEntry| {
+        entry.blocks.iter().map(|block| unmarked(outline.raw(*block))).collect::<Vec<_>>().join(" ")
+    };
     criteria.map(text).filter(|text| !text.is_empty()).collect()
-}
-
-/// Reads the documents as one.
-fn read(documents: &[(String, String)]) -> Outline<'_> {
-    let mut outline = Outline::of_blocks(documents);
-    outline.entries = entries(&outline);
-    outline.defined = outline.definitions().map(|(_, mention)| mention.id.clone()).collect();
-    outline.links = links(&outline);
-    outline
 }
 
 /// Returns a block on one line, without the mark and the box of a list item and the borders of a row.
@@ -56,7 +42,7 @@ fn unmarked(raw: &str) -> String {
     ["[ ] ", "[x] ", "[X] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line).to_owned()
 }
 
-fn without_document(section: Section) -> Remark {
+fn without_document(section: RequiredSection) -> Remark {
     let path = "(no document)".to_owned();
-    Remark { check: DocumentCheck::Completeness, path, line: 1, column: 1, what: completeness::missing(section) }
+    Remark { check: DocumentCheck::Completeness, path, line: 1, column: 1, what: structure::missing(section) }
 }

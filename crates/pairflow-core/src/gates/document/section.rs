@@ -1,8 +1,12 @@
 //! Which section a heading opens, by its English title.
 
+use std::cmp::Reverse;
+
+use super::words::listed;
+
 /// A part that a document must have. The order is the rank of those that share the prefix of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Section {
+pub(super) enum RequiredSection {
     Requirements,
     Acceptance,
     Risks,
@@ -11,7 +15,7 @@ pub(super) enum Section {
     Rollout,
 }
 
-impl Section {
+impl RequiredSection {
     /// Every section, in the order in which a document is read.
     pub(super) const ALL: [Self; 6] =
         [Self::Scope, Self::NonGoals, Self::Requirements, Self::Acceptance, Self::Risks, Self::Rollout];
@@ -31,20 +35,20 @@ impl Section {
 
 /// A set of sections: a heading such as "Scope and non-goals" opens two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Sections(u8);
+pub(super) struct SectionSet(u8);
 
-impl Sections {
-    /// Says whether `section` is among them.
-    pub(super) fn has(self, section: Section) -> bool {
+impl SectionSet {
+    /// Returns whether `section` is among them.
+    pub(super) fn has(self, section: RequiredSection) -> bool {
         self.0 & (1 << section as u8) != 0
     }
 
-    /// Says whether there is none.
+    /// Returns whether there is none.
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    fn add(&mut self, section: Section) {
+    fn add(&mut self, section: RequiredSection) {
         self.0 |= 1 << section as u8;
     }
 }
@@ -53,7 +57,7 @@ impl Sections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opens {
     /// It is of these sections.
-    Sections(Sections),
+    Sections(SectionSet),
     /// It maps requirements to criteria and defines neither.
     Trace,
     /// It is of no section, even inside one.
@@ -62,101 +66,35 @@ pub(super) enum Opens {
     Nothing,
 }
 
-/// Longest first, so that "out of scope" is not taken for "scope".
-const TITLES: [(&[&str], Section); 37] = [
-    (&["what", "we", "are", "not", "building"], Section::NonGoals),
-    (&["out", "of", "scope"], Section::NonGoals),
-    (&["not", "in", "scope"], Section::NonGoals),
-    (&["outside", "the", "scope"], Section::NonGoals),
-    (&["outside", "of", "scope"], Section::NonGoals),
-    (&["definition", "of", "done"], Section::Acceptance),
-    (&["criteria", "for", "acceptance"], Section::Acceptance),
-    (&["non", "goals"], Section::NonGoals),
-    (&["non", "goal"], Section::NonGoals),
-    (&["not", "goals"], Section::NonGoals),
-    (&["anti", "goals"], Section::NonGoals),
-    (&["non", "requirements"], Section::NonGoals),
-    (&["non", "objectives"], Section::NonGoals),
-    (&["acceptance", "criteria"], Section::Acceptance),
-    (&["acceptance", "criterion"], Section::Acceptance),
-    (&["acceptance", "tests"], Section::Acceptance),
-    (&["success", "criteria"], Section::Acceptance),
-    (&["in", "scope"], Section::Scope),
-    (&["roll", "out"], Section::Rollout),
-    (&["release", "plan"], Section::Rollout),
-    (&["release", "strategy"], Section::Rollout),
-    (&["launch", "plan"], Section::Rollout),
-    (&["delivery", "plan"], Section::Rollout),
-    (&["deployment", "plan"], Section::Rollout),
-    (&["deployment", "strategy"], Section::Rollout),
-    (&["go", "live"], Section::Rollout),
-    (&["nongoals"], Section::NonGoals),
-    (&["exclusions"], Section::NonGoals),
-    (&["acceptance"], Section::Acceptance),
-    (&["scope"], Section::Scope),
-    (&["requirements"], Section::Requirements),
-    (&["requirement"], Section::Requirements),
-    (&["risks"], Section::Risks),
-    (&["risk"], Section::Risks),
-    (&["rollout"], Section::Rollout),
-    (&["deployment"], Section::Rollout),
-    (&["launch"], Section::Rollout),
+/// Titles by section. The longest title that fits counts, so that "out of scope" is not taken for "scope".
+const TITLES: [(&str, RequiredSection); 6] = [
+    (
+        "what we are not building, out of scope, not in scope, outside the scope, outside of scope, non goals, non goal, \
+         not goals, anti goals, non requirements, non objectives, nongoals, exclusions",
+        RequiredSection::NonGoals,
+    ),
+    (
+        "definition of done, criteria for acceptance, acceptance criteria, acceptance criterion, acceptance tests, \
+         success criteria, acceptance",
+        RequiredSection::Acceptance,
+    ),
+    ("in scope, scope", RequiredSection::Scope),
+    ("requirements, requirement", RequiredSection::Requirements),
+    ("risks, risk", RequiredSection::Risks),
+    (
+        "roll out, release plan, release strategy, launch plan, delivery plan, deployment plan, deployment strategy, \
+         go live, rollout, deployment, launch",
+        RequiredSection::Rollout,
+    ),
 ];
 
 /// What may stand behind a title without changing what the section is.
-const AFTER: [&str; 27] = [
-    "of",
-    "for",
-    "in",
-    "on",
-    "to",
-    "by",
-    "per",
-    "from",
-    "plan",
-    "plans",
-    "strategy",
-    "list",
-    "register",
-    "assessment",
-    "analysis",
-    "statement",
-    "overview",
-    "summary",
-    "details",
-    "section",
-    "items",
-    "phases",
-    "mvp",
-    "v1",
-    "v2",
-    "matrix",
-    "this",
-];
+const AFTER: &str = "of for in on to by per from plan plans strategy list register assessment analysis statement overview \
+    summary details section items phases mvp v1 v2 matrix this";
 
 /// Words of headings whose text binds nobody.
-const ASIDES: [&str; 20] = [
-    "notes",
-    "note",
-    "assumptions",
-    "dependencies",
-    "background",
-    "context",
-    "rationale",
-    "motivation",
-    "questions",
-    "glossary",
-    "definitions",
-    "terminology",
-    "references",
-    "appendix",
-    "examples",
-    "example",
-    "history",
-    "changelog",
-    "conventions",
-    "legend",
-];
+const ASIDES: &str = "notes note assumptions dependencies background context rationale motivation questions glossary \
+    definitions terminology references appendix examples example history changelog conventions legend";
 
 /// No title has more words than this.
 const LONGEST: usize = 40;
@@ -164,7 +102,7 @@ const LONGEST: usize = 40;
 /// Returns what the heading `title` opens.
 pub(super) fn opens(title: &str) -> Opens {
     let parts = parts(title);
-    let mut sections = Sections::default();
+    let mut sections = SectionSet::default();
     for part in &parts {
         if let Some(section) = section_of(part) {
             sections.add(section);
@@ -172,13 +110,13 @@ pub(super) fn opens(title: &str) -> Opens {
     }
     let words: Vec<&str> = parts.iter().flatten().map(String::as_str).collect();
     if words == ["in", "out", "of", "scope"] {
-        sections.add(Section::Scope);
+        sections.add(RequiredSection::Scope);
     }
     if words.contains(&"traceability") {
         Opens::Trace
     } else if !sections.is_empty() {
         Opens::Sections(sections)
-    } else if words.iter().any(|word| ASIDES.contains(word)) {
+    } else if words.iter().any(|word| listed(ASIDES, word)) {
         Opens::Aside
     } else {
         Opens::Nothing
@@ -190,29 +128,31 @@ pub(super) fn opens(title: &str) -> Opens {
 pub(super) fn opens_as_title(title: &str) -> Opens {
     let parts = parts(title);
     let [part] = parts.as_slice() else { return Opens::Nothing };
-    let words: Vec<&str> = part.iter().map(String::as_str).collect();
-    let bare = match words.as_slice() {
-        ["functional", rest @ ..] | ["non", "functional", rest @ ..] => rest,
-        all => all,
-    };
-    if TITLES.iter().any(|(phrase, _)| *phrase == bare) { opens(title) } else { Opens::Nothing }
+    let title_words = part.join(" ");
+    let bare = title_words.trim_start_matches("non ").trim_start_matches("functional ");
+    if titles().any(|(phrase, _)| phrase == bare || phrase == title_words) { opens(title) } else { Opens::Nothing }
 }
 
-fn section_of(part: &[String]) -> Option<Section> {
-    let fits = |phrase: &[&str]| {
+fn titles() -> impl Iterator<Item = (&'static str, RequiredSection)> {
+    TITLES.iter().flat_map(|(titles, section)| titles.split(", ").map(|title| (title, *section)))
+}
+
+fn section_of(part: &[String]) -> Option<RequiredSection> {
+    let fits = |phrase: &str| {
+        let phrase: Vec<&str> = phrase.split(' ').collect();
         (0..=3).any(|skip| {
             let Some((before, here)) = part.split_at_checked(skip) else { return false };
+            let negated = before.last().is_some_and(|word| listed("no not without", word));
+            let follows = |word: &String| listed(AFTER, word) || word.bytes().all(|byte| byte.is_ascii_digit());
             here.len() >= phrase.len()
-                && here.iter().zip(phrase).all(|(word, wanted)| word == wanted)
-                && here.get(phrase.len()).is_none_or(|next| follows(next))
-                && !before.last().is_some_and(|word| matches!(word.as_str(), "no" | "not" | "without"))
+                && here.iter().zip(&phrase).all(|(word, wanted)| word == wanted)
+                && here.get(phrase.len()).is_none_or(follows)
+                && !negated
         })
     };
-    TITLES.iter().find(|(phrase, _)| fits(phrase)).map(|(_, section)| *section)
-}
-
-fn follows(word: &str) -> bool {
-    AFTER.contains(&word) || word.bytes().all(|byte| byte.is_ascii_digit())
+    let longest =
+        titles().filter(|(phrase, _)| fits(phrase)).min_by_key(|(phrase, _)| Reverse(phrase.split(' ').count()));
+    longest.map(|(_, section)| section)
 }
 
 /// Splits a title where it names two things, and drops its numbering.
@@ -266,7 +206,8 @@ mod tests {
 
     fn titles(title: &str) -> String {
         let Opens::Sections(sections) = opens(title) else { return String::new() };
-        let found: Vec<&str> = Section::ALL.into_iter().filter(|one| sections.has(*one)).map(Section::title).collect();
+        let found: Vec<&str> =
+            RequiredSection::ALL.into_iter().filter(|one| sections.has(*one)).map(RequiredSection::title).collect();
         found.join(", ")
     }
 
