@@ -45,7 +45,7 @@ pub struct DiffLine<'a> {
     pub text: &'a str,
 }
 
-/// What a diff says of a line.
+/// What happened to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineChange {
     /// The line is on both sides.
@@ -127,7 +127,7 @@ impl<'a> DiffReader<'a> {
         self.header(text);
     }
 
-    /// Takes a line of the open hunk, or says that it is none.
+    /// Takes a line of the open hunk; returns whether it is one.
     fn hunk_line(&mut self, text: &'a str) -> bool {
         let (change, rest) = match text.as_bytes().first() {
             // Mail programs and editors strip the one blank of an empty kept line.
@@ -223,33 +223,21 @@ pub(crate) fn read_path(text: &str) -> Option<String> {
 
 /// Undoes git's C-style quoting; bytes that are no UTF-8 become replacement marks.
 fn unquote(quoted: &str) -> String {
-    let mut bytes = quoted.bytes().peekable();
     let mut plain = Vec::with_capacity(quoted.len());
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            plain.push(byte);
-            continue;
-        }
-        match bytes.next() {
-            Some(b'n') => plain.push(b'\n'),
-            Some(b't') => plain.push(b'\t'),
-            Some(b'r') => plain.push(b'\r'),
-            Some(b'a') => plain.push(7),
-            Some(b'b') => plain.push(8),
-            Some(b'f') => plain.push(12),
-            Some(b'v') => plain.push(11),
-            Some(first @ b'0'..=b'7') => {
-                let mut value = u32::from(first - b'0');
-                for _ in 0..2 {
-                    if let Some(digit) = bytes.next_if(|digit| (b'0'..=b'7').contains(digit)) {
-                        value = value * 8 + u32::from(digit - b'0');
-                    }
-                }
-                plain.push(u8::try_from(value & 0xff).unwrap_or(b'?'));
+    let mut rest = quoted.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        let (byte, len) = match (first, octal, behind.first()) {
+            (b'\\', Some(byte), _) => (byte, 4),
+            (b'\\', None, Some(letter)) => {
+                // The letters of the control characters from 7 on.
+                let control = (7..).zip(b"abtnvfr").find(|(_, known)| *known == letter);
+                (control.map_or(*letter, |(byte, _)| byte), 2)
             }
-            Some(other) => plain.push(other),
-            None => {}
-        }
+            _ => (*first, 1),
+        };
+        plain.push(byte);
+        rest = &rest[len..];
     }
     String::from_utf8_lossy(&plain).into_owned()
 }

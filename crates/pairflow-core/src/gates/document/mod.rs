@@ -8,8 +8,6 @@ mod examine;
 mod markdown;
 mod outline;
 mod remark;
-mod section;
-mod structure;
 mod wording;
 mod words;
 

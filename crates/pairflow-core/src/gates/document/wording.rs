@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::markdown::BlockKind;
-use super::outline::{DocumentEntry, DocumentOutline, EntryRole, PlacedBlock};
+use super::outline::{DocumentEntry, DocumentOutline, EntryRole, PlacedBlock, RequiredSection};
 use super::remark::{DocumentCheck, PendingRemark};
-use super::section::RequiredSection;
 use super::words::{TextToken, TokenForm, tokens};
 
 /// Reports vague words without a measure, and numbers that differ between a requirement and its criterion.
@@ -125,7 +124,7 @@ fn sentences(outline: &DocumentOutline<'_>, block: &PlacedBlock) -> Vec<Range<us
 fn mark(page: usize, vague: &VaguePhrase<'_>) -> PendingRemark {
     let phrase = vague.phrase;
     let what = if vague.measurable {
-        format!("\"{phrase}\" says nothing that can be checked: add a measure (a number with a unit, a limit, a count)")
+        format!("\"{phrase}\" cannot be checked: add a measure (a number with a unit, a limit, a count)")
     } else {
         format!("\"{phrase}\" leaves the decision open: decide it, or move it to the open questions")
     };
@@ -428,7 +427,7 @@ impl Quantity {
     fn is_same(&self, other: &Self) -> bool {
         let narrowed = match (&self.narrowed, &other.narrowed) {
             (Some(one), Some(other)) => one == other,
-            // A verb such as "takes" is about whatever stands before it.
+            // A verb such as "takes" is about the word before it.
             (None, None) | (Some(_), None) | (None, Some(_)) => !self.noun.ends_with('s') || self.counts(),
         };
         self.noun == other.noun && self.measures == other.measures && narrowed

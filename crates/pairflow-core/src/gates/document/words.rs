@@ -243,7 +243,7 @@ fn range_from(text: &str, first: &Mention, last: &Mention) -> Option<u32> {
     (from < to && to - from <= WIDEST).then_some(from)
 }
 
-/// Text that only holds the place of text, in lower case.
+/// Placeholders, in lower case.
 const PLACEHOLDERS: &str = "tbd, tba, tbc, todo, fixme, wip, xxx, placeholder, coming soon, to do, work in progress, fill in, \
     fill me in, to be determined, to be decided, to be defined, to be written, to be added, to be done, \
     to be confirmed, to be filled in, lorem ipsum";
@@ -252,7 +252,7 @@ const PLACEHOLDERS: &str = "tbd, tba, tbc, todo, fixme, wip, xxx, placeholder, c
 const TO_BE_DONE: &str = concat!("TO", "DO");
 
 /// Returns whether `text` is more than punctuation and placeholders.
-pub(super) fn says_something(text: &str) -> bool {
+pub(super) fn has_content(text: &str) -> bool {
     let text = text.trim_matches(|char: char| !char.is_alphanumeric());
     let words: Vec<String> = text.split_whitespace().take(5).map(str::to_lowercase).collect();
     if text.is_empty() || PLACEHOLDERS.split(", ").any(|one| one == words.join(" ")) {

@@ -2,8 +2,7 @@
 //!
 //! `assert_eq!(a, 1)`, `assert a == 1` and `expect(a).toBe(1)` become the same: the kind `eq`, the word `a`, the literal `1`.
 
-use super::language::listed;
-use super::source::{TokenKind, Tokens, group, matches, split};
+use super::source::{TokenKind, Tokens, group, listed, matches, split};
 
 /// How much of a value an assertion pins down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,7 +107,7 @@ pub(super) fn read_call<'a>(tokens: Tokens<'_, 'a>, at: usize) -> Option<(Assert
     }
     if verbs.iter().any(|verb| listed("resolves rejects", verb)) && !listed("await return", before) && name == "expect"
     {
-        // Nobody waits for the promise, so the assertion cannot fail.
+        // The test does not wait for the promise, so the assertion cannot fail.
         (assertion.strength, assertion.kind) = (Strength::Nothing, "unawaited".to_owned());
     }
     called.then_some((assertion, end))

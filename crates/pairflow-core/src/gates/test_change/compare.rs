@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::assertion::{Assertion, Strength, names};
-use super::language::{Language, is_test_file, may_hold_tests};
 use super::side::{self, HunkSide, SideLine};
+use super::source::{Language, is_test_file, may_hold_tests};
 use crate::gates::diff::{self, FileDiff};
 
 /// One test that a diff deletes, skips or weakens.
@@ -105,8 +105,8 @@ struct TestUnit<'a> {
 
 #[derive(Default)]
 struct UnitSide<'a> {
-    /// The hunk and the line that name the test.
-    named: Option<(usize, u32)>,
+    /// The line that names the test.
+    named: Option<u32>,
     body: Vec<&'a str>,
     assertions: Vec<Located<'a>>,
     /// The changed lines that hide failures.
@@ -154,7 +154,7 @@ impl<'a> Comparison<'a> {
         for test in side.definitions.iter().filter(|one| one.is_test && side.lines[one.line].number > 0) {
             let body = side.lines.get(test.line + 1..=test.end).unwrap_or_default().iter().take(LONGEST_BODY);
             let unit = self.unit_side(nth, Some(&test.name));
-            unit.named.get_or_insert((hunk, side.lines[test.line].number));
+            unit.named.get_or_insert(side.lines[test.line].number);
             unit.body.extend(body.map(|line| line.text.trim()).filter(|text| text.len() > 3));
         }
         for assertion in &side.assertions {
@@ -229,19 +229,18 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns what a test can be recognised by, the surest first: name, assertions, lines, place.
-    fn traces(&self, unit: &TestUnit<'_>, nth: usize) -> [Vec<String>; 4] {
+    /// Returns what a test can be recognised by, the surest first: name, assertions, lines.
+    fn traces(&self, unit: &TestUnit<'_>, nth: usize) -> [Vec<String>; 3] {
         let side = &unit.sides[nth];
         let (file, language) = (unit.file, self.files[unit.file].language);
         let assertions =
             side.assertions.iter().filter(|one| one.counts).map(|one| format!("assertion {}", one.key)).collect();
-        let Some((hunk, _)) = side.named.filter(|_| unit.is_only_on(nth)) else {
-            return [Vec::new(), assertions, Vec::new(), Vec::new()];
-        };
+        if !unit.is_only_on(nth) {
+            return [Vec::new(), assertions, Vec::new()];
+        }
         let names = unit.name.iter().map(|name| format!("name {language:?} {name}")).collect();
         let lines = side.body.iter().map(|line| format!("line {file} {line}")).collect();
-        let place = if nth == 1 || side.body.is_empty() { vec![format!("hunk {hunk}")] } else { Vec::new() };
-        [names, assertions, lines, place]
+        [names, assertions, lines]
     }
 
     /// Moves what one test says to another one, to be compared there.
@@ -249,7 +248,7 @@ impl<'a> Comparison<'a> {
         let given = std::mem::take(&mut self.units[from]);
         self.units[from].file = given.file;
         let heir = &mut self.units[to];
-        let moved_to = heir.sides[1].named.filter(|_| given.file != heir.file).map(|(_, line)| line);
+        let moved_to = heir.sides[1].named.filter(|_| given.file != heir.file);
         if let (Some(old), Some(new)) = (given.name, &heir.name) {
             self.renamed.insert(old, new.clone());
         }
@@ -272,7 +271,7 @@ impl<'a> Comparison<'a> {
         if unit.gone {
             let moved = !old.assertions.is_empty() && old.assertions.iter().all(covered);
             let name = unit.name.as_deref().unwrap_or_default();
-            let lost = old.named.filter(|_| !moved).map(|(_, line)| change(line, TestChangeKind::Deleted, name));
+            let lost = old.named.filter(|_| !moved).map(|line| change(line, TestChangeKind::Deleted, name));
             return lost.into_iter().collect();
         }
         if file.deleted {
@@ -280,11 +279,13 @@ impl<'a> Comparison<'a> {
         }
         let mut changes = Vec::new();
         let covers_many = new.assertions.iter().any(|one| one.assertion.covers_many);
-        let mut free: Vec<&Located<'_>> = new.assertions.iter().take(MOST_COMPARED).rev().collect();
+        let mut rest = new.assertions.iter();
+        let mut free: Vec<&Located<'_>> = rest.by_ref().take(MOST_COMPARED).collect();
         for one in old.assertions.iter().filter(|one| !self.added.contains(&(file.language, one.key.clone()))) {
             match best_partner(&one.assertion, &free) {
                 Some(nth) => {
                     let partner = free.remove(nth);
+                    free.extend(rest.next());
                     let kind = judge(&one.assertion, &partner.assertion);
                     changes.extend(kind.map(|kind| change(partner.here, kind, partner.text)));
                 }
@@ -304,19 +305,14 @@ impl<'a> Comparison<'a> {
     /// Returns the tests with a new skip mark. A mark that moved or was renamed along with its test is not new.
     fn skipped(&self) -> Vec<TestChange> {
         let owned = |mark: &SkipMark<'_>, owner: &String| (self.files[mark.file].language, owner.clone());
-        let stays = |mark: &SkipMark<'_>, owner: &String| {
-            let unit = self.ids.get(&(mark.file, Ok(owner.clone()))).map(|nth| &self.units[*nth]);
-            unit.is_some_and(|unit| unit.sides[1].named.is_some())
-        };
         let mut known = BTreeSet::new();
         let mut vanished: BTreeMap<usize, usize> = BTreeMap::new();
         for mark in &self.skips[0] {
-            if let Some(owner) = &mark.owner {
-                known.insert(owned(mark, self.renamed.get(owner).unwrap_or(owner)));
-            }
-            if mark.line.changed && !mark.owner.as_ref().is_some_and(|owner| stays(mark, owner)) {
-                *vanished.entry(mark.hunk).or_default() += 1;
-            }
+            let owner = mark.owner.as_ref();
+            known.extend(owner.map(|owner| owned(mark, self.renamed.get(owner).unwrap_or(owner))));
+            let unit = owner.and_then(|owner| self.ids.get(&(mark.file, Ok(owner.clone()))));
+            let stays = unit.is_some_and(|nth| self.units[*nth].sides[1].named.is_some());
+            *vanished.entry(mark.hunk).or_default() += usize::from(mark.line.changed && !stays);
         }
         let mut changes = Vec::new();
         for mark in self.skips[1].iter().filter(|mark| mark.line.changed) {
@@ -404,7 +400,7 @@ fn best_partner(old: &Assertion<'_>, free: &[&Located<'_>]) -> Option<usize> {
         (old.expects_other(new), shared > 0 && new.strength >= old.strength, shared)
     };
     let fitting = free.iter().enumerate().filter(|(_, one)| is_row(old) == is_row(&one.assertion));
-    fitting.max_by_key(|(nth, one)| (rank(&one.assertion), *nth)).map(|(nth, _)| nth)
+    fitting.max_by_key(|(nth, one)| (rank(&one.assertion), std::cmp::Reverse(*nth))).map(|(nth, _)| nth)
 }
 
 /// Returns what the step from one assertion to another is, if it is worth a report.

@@ -5,8 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::assertion::{Assertion, Strength, names, read_call};
-use super::language::{Language, listed};
-use super::source::{SourceToken, TokenKind, Tokens, end_of_line, group, matches, split, tokenize};
+use super::source::{Language, SourceToken, TokenKind, Tokens, end_of_line, group, listed, matches, split, tokenize};
 use crate::gates::diff::{DiffHunk, LineChange};
 
 /// A line of one side.

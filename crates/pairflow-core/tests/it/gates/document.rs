@@ -119,7 +119,7 @@ fn vague_words_are_marked_where_they_stand_unless_a_measure_ties_them() {
         "bad_words.md",
         &alone(include_str!("documents/bad_words.md")),
         &[
-            "a 5:33 \"etc\" says nothing that can be checked",
+            "a 5:33 \"etc\" cannot be checked",
             "a 13:21 \"fast\"",
             "a 13:30 \"user friendly\"",
             "a 16:20 \"tbd\" leaves the decision open",
