@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::bubble::BubbleState;
-use crate::gates::diff::Lines;
+use crate::gates::diff::LineRange;
 use crate::ids::FindingId;
 use crate::view::export::facts::Facts;
 use crate::view::export::patch::Patch;
@@ -20,7 +20,7 @@ pub(super) struct Links<'a> {
 struct Place {
     number: usize,
     /// The lines of each hunk in the new file.
-    hunks: Vec<Lines>,
+    hunks: Vec<LineRange>,
 }
 
 impl<'a> Links<'a> {
@@ -48,7 +48,7 @@ impl<'a> Links<'a> {
     /// Returns the place of a line of a changed file: its hunk, or else the file.
     pub(super) fn place(&self, path: &str, line: Option<u32>) -> Option<String> {
         let place = self.files.get(path)?;
-        let inside = |hunk: &Lines| line.is_some_and(|line| hunk.contain(line));
+        let inside = |hunk: &LineRange| line.is_some_and(|line| hunk.contain(line));
         Some(match place.hunks.iter().position(inside) {
             Some(hunk) => hunk_anchor(None, place.number, hunk + 1),
             None => file_anchor(None, place.number),

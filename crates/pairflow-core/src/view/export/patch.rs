@@ -1,6 +1,6 @@
 //! Reads a patch as git prints it: files, hunks, lines. What it does not understand it keeps as a note.
 
-use crate::gates::diff::{HunkHeader, Lines, read_path};
+use crate::gates::diff::{HunkHeader, LineRange, read_path};
 
 /// A patch, in pieces.
 #[derive(Debug, Clone, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Hunk<'a> {
     /// The header, `@@ -1,2 +3,4 @@ fn main()`.
     pub(super) head: &'a str,
     /// Its lines in the new file.
-    pub(super) new: Lines,
+    pub(super) new: LineRange,
     pub(super) lines: Vec<&'a str>,
 }
 
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(paths, ["src/a.rs", "pic", "ä b"]);
         let first = &patch.files[0];
         assert_eq!((first.hunks.len(), first.counts(), first.lines()), (2, (3, 2), 7));
-        assert_eq!(first.hunks[1].new, Lines { from: 10, count: 1 });
+        assert_eq!(first.hunks[1].new, LineRange { from: 10, count: 1 });
         assert_eq!(patch.files[1].notes, ["new file mode 100644", "binary"]);
         assert_eq!(patch.lines(), 8);
     }
