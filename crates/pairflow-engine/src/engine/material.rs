@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::{AgentId, TreeId};
-use pairflow_core::view::brief::{BriefMaterial, Diff, SLICE_LINES, Slice, Standard, changed_lines, pieces};
+use pairflow_core::view::brief::{BriefMaterial, ReviewDiff, Slice, Standard};
+use pairflow_core::view::patch::{SLICE_LINES, changed_lines, cut_into_slices};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Call, Git, diff_text, line_diff};
@@ -33,7 +34,7 @@ impl Bubble {
         let git = self.workspace(state)?.git();
         let place = |what: &str| format!("review/{}-{}-{what}", state.rounds.round, turn.agent);
         let since_last = match seen_before(state, &turn.agent) {
-            Some(seen) if seen == tree => Some(Diff::Inline(String::new())),
+            Some(seen) if seen == tree => Some(ReviewDiff::Inline(String::new())),
             Some(seen) => Some(self.laid_out(&patch(&git, seen, tree)?, &place("since"))?),
             None => None,
         };
@@ -45,18 +46,18 @@ impl Bubble {
     }
 
     /// A difference as the brief has it: itself, or the files that it was cut into.
-    fn laid_out(&self, patch: &str, name: &str) -> Result<Diff, EngineError> {
+    fn laid_out(&self, patch: &str, name: &str) -> Result<ReviewDiff, EngineError> {
         if changed_lines(patch) <= SLICE_LINES && patch.len() <= INLINE {
-            return Ok(Diff::Inline(patch.to_owned()));
+            return Ok(ReviewDiff::Inline(patch.to_owned()));
         }
         let mut slices = Vec::new();
-        for (at, piece) in pieces(patch).into_iter().enumerate() {
+        for (at, slice) in cut_into_slices(patch).into_iter().enumerate() {
             let name = format!("{name}-{}.diff", at + 1);
-            self.log.project_artifact(&name, piece.text.as_bytes())?;
+            self.log.project_artifact(&name, slice.text.as_bytes())?;
             let path = self.dir().join("artifacts").join(&name).display().to_string();
-            slices.push(Slice { path, files: piece.files, changed: piece.changed });
+            slices.push(Slice { path, files: slice.files, changed: slice.changed });
         }
-        Ok(Diff::Apart(slices))
+        Ok(ReviewDiff::Slices(slices))
     }
 }
 

@@ -280,7 +280,7 @@ fn the_brief_of_its_author_says_how_a_reproducer_is_taken_back() {
     let play = proven("codex: pass disputes F1 'pytest is not installed here'");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(
-        text.contains("Where a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"),
+        text.contains("If a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"),
         "{text}"
     );
 }

@@ -1,0 +1,304 @@
+//! What the templates of briefs can print, read off a bubble's state and what the engine gathered.
+
+use serde::Serialize;
+
+use super::material::{BriefMaterial, ReviewDiff, Standard};
+use crate::bubble::{BubbleState, Turn};
+use crate::facts::{RowState, Seat, Severity, Snapshot};
+use crate::findings::{Row, Shown, feedback};
+use crate::ids::{AgentId, BubbleId, FindingId, Party};
+use crate::policy::Facts;
+use crate::progress::{CheckState, Said};
+use crate::rules::{BubbleKind, DriverKind, Prd};
+use crate::view::words::{change, changes, ended, rest, title, weakened};
+
+/// How many findings a command line names.
+const NAMED: usize = 20;
+/// How many lines of a failed check's output are shown, and how many characters of each.
+const TAIL: (usize, usize) = (40, 400);
+
+/// What every agent of a bubble is told.
+#[derive(Serialize)]
+pub(super) struct StandbyContext<'a> {
+    id: &'a BubbleId,
+    agent: &'a AgentId,
+    implementer: &'a AgentId,
+    reviewer: &'a AgentId,
+    /// Whether part of the work changed in a turn of this agent.
+    own_work: bool,
+    title: &'a str,
+    /// Where the agent's brief will be.
+    brief: String,
+    worktree: Option<&'a str>,
+    branch: &'a str,
+    base: &'a str,
+}
+
+/// What the holder of a turn is told.
+#[derive(Serialize)]
+pub(super) struct BriefContext<'a> {
+    #[serde(flatten)]
+    shared: StandbyContext<'a>,
+    seat: Seat,
+    round: u32,
+    task: &'a str,
+    criteria: &'a [String],
+    notes: &'a [String],
+    earlier_notes: &'a [String],
+    /// Whether the bubble makes a document.
+    document: bool,
+    /// Whether nobody tells the agent of its next turn.
+    external: bool,
+    base_commit: Option<&'a str>,
+    continues: bool,
+    conflicts: &'a [String],
+    may_change: &'a [String],
+    must_not_change: &'a [String],
+    documents: Vec<ApprovedDocument<'a>>,
+    /// Why the last hand-over came back without a review.
+    failing: Vec<String>,
+    /// Whether it came back because the base was merged.
+    merged: bool,
+    handed_over: Option<&'a Said>,
+    outline: &'a str,
+    open: Vec<FindingContext<'a>>,
+    settled: Vec<FindingContext<'a>>,
+    to_fix: Vec<FindingId>,
+    to_confirm: Vec<FindingId>,
+    retractable: Vec<FindingId>,
+    checks: Vec<CheckContext<'a>>,
+    manual_checks: &'a [String],
+    /// Whether the agent can run the checks itself.
+    run_checks: bool,
+    changed: Option<ChangeContext<'a>>,
+    standards: &'a [Standard],
+    since_last: Option<&'a ReviewDiff>,
+    /// The round of this agent's last review.
+    reviewed_round: Option<u32>,
+    whole: Option<&'a ReviewDiff>,
+    slices: u32,
+    /// Whether a clean review would be the last one needed.
+    last: bool,
+    /// Whether a clean review has to explain the `missing` parts.
+    explain: bool,
+    missing: Vec<&'static str>,
+    /// A findings file as an example.
+    example: &'static str,
+}
+
+#[derive(Serialize)]
+struct ApprovedDocument<'a> {
+    path: &'a str,
+    /// Where the approved version lies: the worktree may have another one, or none.
+    copy: String,
+}
+
+/// One row of the ledger. Who filed it is left out.
+#[derive(Serialize)]
+struct FindingContext<'a> {
+    id: FindingId,
+    severity: Severity,
+    title: &'a str,
+    place: Option<String>,
+    state: &'static str,
+    note: &'a str,
+    must_answer: bool,
+    blocks_work: bool,
+    /// The command that fails until it is fixed.
+    reproducer: Option<&'a str>,
+    detail: &'a str,
+    suggestion: &'a str,
+}
+
+#[derive(Serialize)]
+struct CheckContext<'a> {
+    name: &'a str,
+    command: &'a str,
+    result: String,
+    /// The end of the output of a check that failed.
+    output: Option<String>,
+}
+
+/// The newest snapshot.
+#[derive(Serialize)]
+struct ChangeContext<'a> {
+    total: String,
+    tree: &'a str,
+    commit: &'a str,
+    files: Vec<String>,
+    /// Where the rest of the files is listed.
+    rest: Option<String>,
+    /// How many files changed since the snapshot before, which they are, and who changed them.
+    count: u64,
+    since: Vec<String>,
+    author: Option<&'a Party>,
+    out_of_scope: &'a [String],
+    weakened: Vec<String>,
+    ignore_rules: &'a [String],
+}
+
+impl<'a> StandbyContext<'a> {
+    pub(super) fn of(state: &'a BubbleState, agent: &'a AgentId) -> Self {
+        Self {
+            id: &state.id,
+            agent,
+            implementer: &state.rounds.seats.implementer,
+            reviewer: &state.rounds.seats.reviewer,
+            own_work: state.rounds.authors.contains(&Party::Agent(agent.clone())),
+            title: title(&state.about.task),
+            brief: artifact(state, &format!("brief-{agent}.md")),
+            worktree: state.evidence.workspace.as_ref().map(|workspace| workspace.path.as_str()),
+            branch: &state.rules.bubble_branch,
+            base: &state.rules.base_branch,
+        }
+    }
+}
+
+impl<'a> BriefContext<'a> {
+    pub(super) fn of(state: &'a BubbleState, turn: &'a Turn, material: &'a BriefMaterial) -> Self {
+        let (rules, evidence) = (&state.rules, &state.evidence);
+        let workspace = evidence.workspace.as_ref();
+        let sent_back = state.rounds.sent_back > 0;
+        let gathered = material.slices();
+        let ids = |wanted: fn(&Row) -> bool| state.ledger.open().filter(move |row| wanted(row)).map(|row| row.id);
+        let mine = |row: &&Row| row.proven() && row.reproducer_by() == Some(&turn.agent);
+        let last = would_be_last(state, turn);
+        let missing = state.gate.explanation.missing();
+        Self {
+            shared: StandbyContext::of(state, &turn.agent),
+            seat: turn.seat,
+            round: state.rounds.round,
+            task: &state.about.task,
+            criteria: &state.about.acceptance_criteria,
+            notes: &state.gate.notes,
+            earlier_notes: &state.gate.said_before,
+            document: rules.kind == BubbleKind::Document,
+            external: rules.driver == DriverKind::External,
+            base_commit: workspace.map(|workspace| workspace.base.short()),
+            continues: rules.continues.is_some(),
+            conflicts: workspace.map_or(&[], |workspace| &workspace.ground.conflicts),
+            may_change: &rules.scope.allow,
+            must_not_change: &rules.scope.deny,
+            documents: rules
+                .prd
+                .iter()
+                .flat_map(|prd| &prd.documents)
+                .map(|(path, sha256)| approved(state, path, sha256))
+                .collect(),
+            failing: if sent_back { state.failing() } else { Vec::new() },
+            merged: evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human)),
+            handed_over: handed_over(state, turn),
+            outline: &state.gate.outline,
+            open: state.ledger.open().map(finding).collect(),
+            settled: state.ledger.rows.iter().filter(|row| !row.is_open()).map(finding).collect(),
+            to_fix: ids(|row| !row.answered || row.blocks()).take(NAMED).collect(),
+            to_confirm: ids(|row| row.answered && !row.proven() && !row.unresolved()).take(NAMED).collect(),
+            retractable: state.ledger.open().filter(mine).map(|row| row.id).collect(),
+            checks: checks(state),
+            manual_checks: &rules.manual_checks,
+            run_checks: rules.checks.iter().any(|check| !check.is_own()),
+            changed: evidence.snapshot.as_ref().map(changed),
+            standards: &material.standards,
+            since_last: material.since_last.as_ref(),
+            reviewed_round: state.rounds.reviewed_by.get(&turn.agent).map(|reviewed| reviewed.round),
+            whole: material.whole.as_ref(),
+            // The number in the log counts where nothing could be gathered.
+            slices: if gathered > 0 { gathered } else { turn.slices },
+            last,
+            explain: last && !missing.is_empty(),
+            missing,
+            example: feedback::EXAMPLE.trim_end(),
+        }
+    }
+}
+
+fn artifact(state: &BubbleState, name: &str) -> String {
+    format!("{}/.pairflow/bubbles/{}/artifacts/{name}", state.about.repo, state.id)
+}
+
+fn approved<'a>(state: &BubbleState, path: &'a str, sha256: &str) -> ApprovedDocument<'a> {
+    ApprovedDocument { path, copy: artifact(state, &Prd::artifact(sha256)) }
+}
+
+/// What the other seat said last. A reviewer is not told what another reviewer thinks of the same tree.
+fn handed_over<'a>(state: &'a BubbleState, turn: &Turn) -> Option<&'a Said> {
+    let other = state.gate.summaries.iter().rev().find(|said| said.seat != turn.seat);
+    other.filter(|said| said.agent != turn.agent || state.rules.agents.same_model())
+}
+
+fn finding(row: &Row) -> FindingContext<'_> {
+    let line = row.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let said = row.history.iter().rev().find(|change| change.to == row.state && !change.note.is_empty());
+    let reproducer = row.reproducer.as_ref().filter(|one| one.stand == Shown::Fails);
+    FindingContext {
+        id: row.id,
+        severity: row.severity,
+        title: &row.title,
+        place: row.file.as_ref().map(|file| format!("{file}{line}")),
+        state: if row.state == RowState::Open { "open" } else { row.stands() },
+        note: said.map_or("", |change| &change.note),
+        must_answer: row.wants_answer(),
+        blocks_work: row.unresolved(),
+        reproducer: reproducer.map(|one| one.command.as_str()),
+        detail: &row.detail,
+        suggestion: &row.suggestion,
+    }
+}
+
+fn checks(state: &BubbleState) -> Vec<CheckContext<'_>> {
+    let context = |check: &'_ crate::rules::Check| {
+        let mut output = None;
+        let result = match state.check(&check.name) {
+            CheckState::Passed(receipt) => match state.evidence.flaky(&check.name) {
+                Some(failed) => format!("{}, then {} on the same tree", ended(failed), ended(receipt)),
+                None => ended(receipt),
+            },
+            CheckState::Failed(receipt) => {
+                output = Some(tail(&receipt.tail));
+                ended(receipt)
+            }
+            CheckState::NotAvailable => "not available, according to a person".to_owned(),
+            CheckState::Waived(reason) => format!("waived by a person: {reason}"),
+            CheckState::Missing => "not run yet".to_owned(),
+        };
+        (result, output)
+    };
+    let all = state.rules.checks.iter();
+    all.map(|check| {
+        let (result, output) = context(check);
+        CheckContext { name: &check.name, command: &check.command, result, output }
+    })
+    .collect()
+}
+
+fn changed(snapshot: &Snapshot) -> ChangeContext<'_> {
+    ChangeContext {
+        total: changes(snapshot.against_base()),
+        tree: snapshot.tree.short(),
+        commit: snapshot.commit.short(),
+        files: snapshot.changed.iter().map(change).collect(),
+        rest: rest(snapshot.changed.len(), snapshot.whole.as_ref().map(|whole| &whole.changed)),
+        count: if snapshot.since_last.is_empty() { 0 } else { snapshot.against_last().0 },
+        since: snapshot.since_last.iter().map(change).collect(),
+        author: snapshot.author.as_ref(),
+        out_of_scope: &snapshot.out_of_scope,
+        weakened: snapshot.weakened.iter().map(weakened).collect(),
+        ignore_rules: &snapshot.ignore_changes,
+    }
+}
+
+/// Whether a clean review by the holder of this turn would complete what is needed.
+fn would_be_last(state: &BubbleState, turn: &Turn) -> bool {
+    let facts = state.facts();
+    let review = facts.review_by(&turn.agent, state.rounds.round);
+    let streak: Vec<_> = facts.streak.iter().chain([&review]).cloned().collect();
+    let suffice = state.policy().reviews_suffice(Facts { streak: &streak, ..facts });
+    suffice && facts.checks_not_passed().next().is_none()
+}
+
+/// Returns the last lines of an output.
+fn tail(text: &str) -> String {
+    let (rows, columns) = TAIL;
+    let lines: Vec<_> = text.trim_end().lines().map(|line| line.chars().take(columns).collect::<String>()).collect();
+    lines[lines.len().saturating_sub(rows)..].join("\n")
+}
