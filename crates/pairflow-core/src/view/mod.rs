@@ -5,7 +5,6 @@ pub mod export;
 mod foreign;
 pub mod inbox;
 pub mod ledger;
-mod markdown;
 pub mod messages;
 pub mod notify;
 pub mod package;

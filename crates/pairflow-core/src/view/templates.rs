@@ -1,7 +1,7 @@
 //! Markdown pages from templates: `templates/*.j2` of this crate, rendered with minijinja.
 //!
 //! Whatever a template prints is foreign text: it becomes one line without control characters. The filters `quote`, `block`
-//! and `patch` print longer texts so that no line of them can pass for ours. An undefined or absent value is an error.
+//! and `patch` print longer texts so that no line of them can pass for ours; `line` prints a line that our own code made. An undefined or absent value is an error.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -30,6 +30,7 @@ pub(crate) fn environment(templates: &[(&'static str, &'static str)]) -> Environ
         Some(text) => Ok(out.write_str(&one_line(text))?),
         None => Ok(write!(out, "{value}")?),
     });
+    environment.add_filter("line", |text: &str| Value::from_safe_string(safe(text).into_owned()));
     environment.add_filter("quote", |text: &str| Value::from_safe_string(quote(text)));
     environment.add_filter("block", |text: &str| Value::from_safe_string(block(text)));
     environment.add_filter("patch", |text: &str| Value::from_safe_string(patch(text)));

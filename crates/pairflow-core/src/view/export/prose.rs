@@ -4,7 +4,7 @@
 use crate::safe::safe;
 use crate::view::export::html::{Html, SHOWN};
 use crate::view::export::links::Links;
-use crate::view::package::statements::item;
+use crate::view::package::references::item;
 
 /// Adds one line of text.
 pub(super) fn inline(html: &mut Html, text: &str, links: &Links<'_>) {

@@ -7,7 +7,7 @@ use crate::view::export::contents::{Checked, View};
 use crate::view::export::html::{Html, section};
 use crate::view::export::links::finding_anchor;
 use crate::view::export::prose::inline;
-use crate::view::package::statements::statements;
+use crate::view::package::references::statements;
 use crate::view::words::weakened;
 
 pub(super) fn render(html: &mut Html, view: &View<'_>) {
