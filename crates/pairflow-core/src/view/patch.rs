@@ -32,6 +32,8 @@ pub(super) struct FilePatch<'a> {
 /// One hunk, or a part of one.
 #[derive(Debug, Clone)]
 pub(super) struct PatchHunk<'a> {
+    /// The header as git printed it.
+    pub(super) head: &'a str,
     pub(super) header: HunkHeader<'a>,
     pub(super) lines: Vec<&'a str>,
 }
@@ -78,7 +80,7 @@ pub(super) fn read(patch: &str) -> Vec<FilePatch<'_>> {
         }
         let Some(file) = files.last_mut() else { continue };
         match (HunkHeader::read(line), file.hunks.last_mut()) {
-            (Some(header), _) => file.hunks.push(PatchHunk { header, lines: Vec::new() }),
+            (Some(header), _) => file.hunks.push(PatchHunk { head: line, header, lines: Vec::new() }),
             (None, Some(hunk)) => hunk.lines.push(line),
             (None, None) => file.head.push(line),
         }
@@ -142,7 +144,7 @@ impl<'a> PatchHunk<'a> {
     /// Cuts it so that no part changes more than `limit` lines.
     fn cut(&self, limit: usize) -> Vec<PatchHunk<'a>> {
         let mut parts = Vec::new();
-        let mut part = PatchHunk { header: self.header, lines: Vec::new() };
+        let mut part = PatchHunk { head: self.head, header: self.header, lines: Vec::new() };
         let mut changed = 0;
         for line in &self.lines {
             let counts = line.starts_with(['+', '-']);
@@ -151,7 +153,7 @@ impl<'a> PatchHunk<'a> {
                 let mut header = part.header;
                 header.old.from = header.old.from.saturating_add(old);
                 header.new.from = header.new.from.saturating_add(new);
-                parts.push(std::mem::replace(&mut part, PatchHunk { header, lines: Vec::new() }));
+                parts.push(std::mem::replace(&mut part, PatchHunk { head: self.head, header, lines: Vec::new() }));
                 changed = 0;
             }
             changed += usize::from(counts);

@@ -1,4 +1,4 @@
-//! What a page tells of a bubble, gathered from its log line by line. Long lists keep their newest entries.
+//! What the page shows of a bubble's log, gathered line by line. Long lists keep their newest entries.
 
 use std::collections::VecDeque;
 
@@ -11,32 +11,32 @@ use crate::log::{Body, Decision, Envelope, Evidence, GateDecision, QuestionKind}
 use crate::time::Timestamp;
 use crate::view::timeline::{TimelineRow, TimelineState};
 
-/// How many lines of the story are kept.
-pub(super) const ROWS: usize = 3000;
+/// How many lines of the timeline are kept.
+const ROWS: usize = 3000;
 /// How many entries of every other list are kept.
-pub(super) const ENTRIES: usize = 500;
+const ENTRIES: usize = 500;
 
 /// What the log alone says.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub struct LogFacts {
     story: TimelineState,
     /// The story, oldest first.
-    pub rows: Kept<TimelineRow>,
+    pub rows: Newest<TimelineRow>,
     /// The checks and reproducers that pairflow ran.
-    pub receipts: Kept<Ran>,
+    pub receipts: Newest<CheckRun>,
     /// What the agents handed over.
-    pub handed: Kept<Handed>,
+    pub hand_overs: Newest<HandOver>,
     /// What a person was asked.
-    pub asked: Kept<Asked>,
+    pub asked: Newest<AskedQuestion>,
     /// What the person decided about packages.
-    pub decided: Kept<Decided>,
+    pub decided: Newest<PackageDecision>,
     /// The trees of the rounds that recorded one.
-    pub rounds: Kept<RoundTrees>,
+    pub rounds: Newest<RoundTrees>,
 }
 
 /// The newest entries of a list, and how many older ones were let go.
 #[derive(Debug, Clone)]
-pub struct Kept<T> {
+pub struct Newest<T> {
     /// The entries, oldest first.
     pub list: VecDeque<T>,
     /// How many there were before them.
@@ -46,7 +46,7 @@ pub struct Kept<T> {
 
 /// A check or a reproducer that was run.
 #[derive(Debug, Clone)]
-pub struct Ran {
+pub struct CheckRun {
     /// The place in the log.
     pub seq: u64,
     /// In which round.
@@ -59,7 +59,7 @@ pub struct Ran {
 
 /// A hand-over in the agent's own words.
 #[derive(Debug, Clone)]
-pub struct Handed {
+pub struct HandOver {
     /// The place in the log.
     pub seq: u64,
     /// In which round.
@@ -78,7 +78,7 @@ pub struct Handed {
 
 /// A question to a person, with its answers.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct AskedQuestion {
     /// The place in the log.
     pub seq: u64,
     /// The message.
@@ -92,12 +92,12 @@ pub struct Asked {
     /// The question.
     pub question: String,
     /// What was answered.
-    pub answers: Vec<Said>,
+    pub answers: Vec<GivenAnswer>,
 }
 
 /// What a person answered.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct GivenAnswer {
     /// The place in the log.
     pub seq: u64,
     /// When.
@@ -110,7 +110,7 @@ pub struct Said {
 
 /// What a person decided about a package.
 #[derive(Debug, Clone)]
-pub struct Decided {
+pub struct PackageDecision {
     /// The place in the log.
     pub seq: u64,
     /// When.
@@ -136,17 +136,52 @@ pub struct RoundTrees {
     pub to: TreeId,
 }
 
-impl Facts {
+/// Everything that a page is made of.
+#[derive(Debug, Clone)]
+pub struct Export {
+    /// What the log says.
+    pub facts: LogFacts,
+    /// How many lines the log has.
+    pub lines: u64,
+    /// The hash of its last line, which stands for all of it.
+    pub head: String,
+    /// What was recomputed, and whether it holds.
+    pub verified: Vec<VerifiedClaim>,
+    /// What was changed.
+    pub patches: Patches,
+}
+
+/// One claim that was recomputed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifiedClaim {
+    /// What.
+    pub what: String,
+    /// What is wrong; nothing if it holds.
+    pub problem: Option<String>,
+}
+
+/// The changes of a bubble as git prints them.
+#[derive(Debug, Clone, Default)]
+pub struct Patches {
+    /// From the base to the newest snapshot.
+    pub whole: String,
+    /// Round by round.
+    pub rounds: Vec<(u32, String)>,
+    /// Why they cannot be shown.
+    pub missing: Option<String>,
+}
+
+impl LogFacts {
     /// Begins to gather the facts of a bubble.
     pub fn new(id: BubbleId) -> Self {
         Self {
             story: TimelineState::new(id),
-            rows: Kept::new(ROWS),
-            receipts: Kept::new(ENTRIES),
-            handed: Kept::new(ENTRIES),
-            asked: Kept::new(ENTRIES),
-            decided: Kept::new(ENTRIES),
-            rounds: Kept::new(ENTRIES),
+            rows: Newest::new(ROWS),
+            receipts: Newest::new(ENTRIES),
+            hand_overs: Newest::new(ENTRIES),
+            asked: Newest::new(ENTRIES),
+            decided: Newest::new(ENTRIES),
+            rounds: Newest::new(ENTRIES),
         }
     }
 
@@ -159,9 +194,9 @@ impl Facts {
     pub fn step(&mut self, envelope: &Envelope) {
         let (seq, at) = (envelope.seq, envelope.at.ts);
         match &envelope.event.body {
-            Body::Pass(_) | Body::Convergence(_) => self.handed.extend(handed(self.story.state(), envelope)),
+            Body::Pass(_) | Body::Convergence(_) => self.hand_overs.extend(hand_over(self.story.state(), envelope)),
             Body::Evidence(evidence) => self.evidence(envelope, evidence),
-            Body::HumanQuestion(asked) => self.asked.push(Asked {
+            Body::HumanQuestion(asked) => self.asked.push(AskedQuestion {
                 seq,
                 id: envelope.id.clone(),
                 at,
@@ -172,9 +207,9 @@ impl Facts {
             }),
             Body::HumanReply(reply) => {
                 let (message, decision) = (reply.message.clone(), reply.decision);
-                self.answered(envelope, Said { seq, at, message, decision });
+                self.answered(envelope, GivenAnswer { seq, at, message, decision });
             }
-            Body::ApprovalDecision(it) => self.decided.push(Decided {
+            Body::ApprovalDecision(it) => self.decided.push(PackageDecision {
                 seq,
                 at,
                 verdict: it.decision,
@@ -191,10 +226,10 @@ impl Facts {
         let (seq, round) = (envelope.seq, envelope.event.round);
         match evidence {
             Evidence::Receipt { receipt } => {
-                self.receipts.push(Ran { seq, round, finding: None, receipt: receipt.clone() });
+                self.receipts.push(CheckRun { seq, round, finding: None, receipt: receipt.clone() });
             }
             Evidence::Reproduced { finding, receipt } => {
-                self.receipts.push(Ran { seq, round, finding: Some(*finding), receipt: receipt.clone() });
+                self.receipts.push(CheckRun { seq, round, finding: Some(*finding), receipt: receipt.clone() });
             }
             Evidence::Snapshot { snapshot } => {
                 let round = self.state().recorded_round();
@@ -210,17 +245,17 @@ impl Facts {
     }
 
     /// Adds an answer to the question that it names, or else to every one that is open.
-    fn answered(&mut self, envelope: &Envelope, said: Said) {
+    fn answered(&mut self, envelope: &Envelope, said: GivenAnswer) {
         let named = envelope.event.in_reply_to.as_ref();
         let open: Vec<_> = self.story.state().gate.questions.iter().map(|question| &question.id).collect();
-        let meant = |asked: &Asked| named.map_or_else(|| open.contains(&&asked.id), |id| *id == asked.id);
+        let meant = |asked: &AskedQuestion| named.map_or_else(|| open.contains(&&asked.id), |id| *id == asked.id);
         for asked in self.asked.list.iter_mut().filter(|asked| meant(asked)) {
             asked.answers.push(said.clone());
         }
     }
 }
 
-impl<T> Kept<T> {
+impl<T> Newest<T> {
     fn new(most: usize) -> Self {
         Self { list: VecDeque::new(), dropped: 0, most }
     }
@@ -238,11 +273,11 @@ impl<T> Kept<T> {
     }
 }
 
-fn handed(before: &BubbleState, envelope: &Envelope) -> Option<Handed> {
+fn hand_over(before: &BubbleState, envelope: &Envelope) -> Option<HandOver> {
     let Party::Agent(by) = &envelope.event.sender else { return None };
     let (by, seq, round) = (by.clone(), envelope.seq, envelope.event.round);
     Some(match &envelope.event.body {
-        Body::Pass(pass) => Handed {
+        Body::Pass(pass) => HandOver {
             seq,
             round,
             by,
@@ -253,7 +288,7 @@ fn handed(before: &BubbleState, envelope: &Envelope) -> Option<Handed> {
         },
         Body::Convergence(claim) => {
             let (summary, answers) = (claim.summary.clone(), Answers::default());
-            Handed { seq, round, by, seat: Seat::Reviewer, summary, findings: Vec::new(), answers }
+            HandOver { seq, round, by, seat: Seat::Reviewer, summary, findings: Vec::new(), answers }
         }
         _ => return None,
     })
