@@ -4,7 +4,6 @@
 //! with the commands that can end the turn, one a line.
 
 mod context;
-mod material;
 
 use std::sync::LazyLock;
 
@@ -15,7 +14,7 @@ use crate::bubble::{BubbleState, Stage};
 use crate::facts::Seat;
 use crate::ids::AgentId;
 use crate::view::templates::{environment, render};
-pub use material::{BriefMaterial, ReviewDiff, Slice, Standard};
+pub use context::{BriefMaterial, ReviewDiff, Slice, Standard};
 
 static BRIEFS: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment(&[

@@ -6,7 +6,6 @@ mod foreign;
 pub mod inbox;
 pub mod ledger;
 pub mod messages;
-pub mod notify;
 pub mod package;
 pub mod pane;
 pub mod patch;

@@ -34,6 +34,9 @@ pub(crate) fn environment(templates: &[(&'static str, &'static str)]) -> Environ
     environment.add_filter("quote", |text: &str| Value::from_safe_string(quote(text)));
     environment.add_filter("block", |text: &str| Value::from_safe_string(block(text)));
     environment.add_filter("patch", |text: &str| Value::from_safe_string(patch(text)));
+    environment.add_filter("items", |texts: Vec<String>, limit: Option<usize>| {
+        Value::from_safe_string(items(&texts, limit.unwrap_or(usize::MAX)))
+    });
     environment.add_filter("counted", |number: u64, what: &str| count(number, what));
     for (name, source) in templates {
         environment.add_template(name, source).expect("the built-in templates are well-formed");
@@ -49,6 +52,14 @@ pub(crate) fn render(environment: &Environment<'_>, name: &str, context: &impl S
 /// Renders a template that may not fit its context.
 pub(crate) fn try_render(environment: &Environment<'_>, name: &str, context: &impl Serialize) -> Result<String, Error> {
     environment.get_template(name)?.render(Serde(context))
+}
+
+/// Returns texts as a list, each on one line, the first `limit` of them.
+fn items(texts: &[String], limit: usize) -> String {
+    let more = texts.len().saturating_sub(limit);
+    let more = (more > 0).then(|| format!("- and {more} more"));
+    let shown = texts.iter().take(limit).map(|text| format!("- {}", one_line(text)));
+    shown.chain(more).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns foreign text as a quotation.

@@ -1,8 +1,7 @@
-//! What the templates of briefs can print, read off a bubble's state and what the engine gathered.
+//! What the templates of briefs can print: read off a bubble's state, and gathered from the repository by the engine.
 
 use serde::Serialize;
 
-use super::material::{BriefMaterial, ReviewDiff, Standard};
 use crate::bubble::{BubbleState, Turn};
 use crate::facts::{RowState, Seat, Severity, Snapshot};
 use crate::findings::{Row, Shown, feedback};
@@ -16,6 +15,61 @@ use crate::view::words::{change, changes, ended, rest, title, weakened};
 const NAMED: usize = 20;
 /// How many lines of a failed check's output are shown, and how many characters of each.
 const TAIL: (usize, usize) = (40, 400);
+
+/// What the engine gathered for the brief of one turn. Nothing in it is needed for an implementer's.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BriefMaterial {
+    /// What the project expects of every change, as the base has it.
+    pub standards: Vec<Standard>,
+    /// What changed since this agent's last review; nothing if it has not reviewed yet, or that could not be read.
+    pub since_last: Option<ReviewDiff>,
+    /// What changed against the base; nothing if that could not be read.
+    pub whole: Option<ReviewDiff>,
+}
+
+/// A file that says how work in this project is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Standard {
+    /// Its path in the repository.
+    pub path: String,
+    /// Its text as the base has it, or the beginning of it.
+    pub text: String,
+    /// Whether there is more of it.
+    pub cut: bool,
+    /// Whether the work changes this file.
+    pub changed: bool,
+}
+
+/// A difference, as a reviewer gets it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "content", rename_all = "snake_case")]
+pub enum ReviewDiff {
+    /// Short enough for the brief itself.
+    Inline(String),
+    /// In files of its own, each short enough to be read with care.
+    Slices(Vec<Slice>),
+}
+
+/// A part of a difference that is too long to be read at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Slice {
+    /// The path of its file.
+    pub path: String,
+    /// The files that it changes.
+    pub files: Vec<String>,
+    /// How many lines it adds and removes.
+    pub changed: usize,
+}
+
+impl BriefMaterial {
+    /// Returns how many slices a reviewer has to confirm; none if the brief holds the whole change.
+    pub fn slices(&self) -> u32 {
+        match &self.whole {
+            Some(ReviewDiff::Slices(slices)) => u32::try_from(slices.len()).unwrap_or(u32::MAX),
+            _ => 0,
+        }
+    }
+}
 
 /// What every agent of a bubble is told.
 #[derive(Serialize)]

@@ -9,10 +9,6 @@ mod log_facts;
 mod page;
 mod sections;
 mod text;
-mod verdict;
 
-pub use log_facts::{
-    AskedQuestion, CheckRun, Export, GivenAnswer, HandOver, LogFacts, PackageDecision, Patches, RoundTrees,
-    VerifiedClaim,
-};
+pub use log_facts::{Export, LogFacts, Newest, Patches, RoundTrees, VerifiedClaim};
 pub use page::render;

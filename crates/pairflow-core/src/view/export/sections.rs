@@ -5,20 +5,22 @@ use std::ops::Range;
 use maud::{Markup, html};
 
 use crate::bubble::Phase;
-use crate::facts::{Finding, Outcome, Seat};
+use crate::facts::{Finding, Outcome, Receipt, Seat};
 use crate::findings::{Row, Shown};
 use crate::ids::{FindingId, Party};
-use crate::log::{Decision, GateDecision, QuestionKind};
+use crate::log::{ApprovalDecision, Decision, GateDecision, QuestionKind};
 use crate::view::Tone;
 use crate::view::export::changes::DiffBudget;
-use crate::view::export::log_facts::{AskedQuestion, CheckRun, HandOver, PackageDecision};
-use crate::view::export::page::moment;
+use crate::view::export::log_facts::{AskedQuestion, HandOver, Logged};
 use crate::view::export::text::{
-    PageContext, Text, blocks, finding_anchor, inline, link, message_anchor, pill, receipt_anchor,
+    PageContext, Text, blocks, finding_anchor, inline, link, message_anchor, moment, pill, receipt_anchor,
 };
 use crate::view::patch::{self, FilePatch};
 use crate::view::timeline::TimelineRow;
 use crate::view::words::{called, count, ended, seconds};
+
+/// A check or a reproducer that pairflow ran.
+type CheckRun = Logged<(Option<FindingId>, Receipt)>;
 
 /// How many characters of the last lines of an output are shown.
 const TAIL: usize = 8_000;
@@ -220,30 +222,30 @@ fn hand_overs(page: &PageContext<'_>, round: u32) -> Markup {
     }
 }
 
-fn hand_over(page: &PageContext<'_>, it: &HandOver) -> Markup {
-    let disputed: Vec<_> = it.answers.disputed.iter().map(|one| one.finding).collect();
+fn hand_over(page: &PageContext<'_>, it: &Logged<HandOver>) -> Markup {
+    let disputed: Vec<_> = it.said.answers.disputed.iter().map(|one| one.finding).collect();
     let answers = [
-        ("claimed fixed", &it.answers.fixed),
+        ("claimed fixed", &it.said.answers.fixed),
         ("disputed", &disputed),
-        ("confirmed", &it.answers.confirmed),
-        ("reopened", &it.answers.reopened),
-        ("reproducer withdrawn", &it.answers.retracted),
+        ("confirmed", &it.said.answers.confirmed),
+        ("reopened", &it.said.answers.reopened),
+        ("reproducer withdrawn", &it.said.answers.retracted),
     ];
     html! {
         div.said {
             p.who {
-                b { (it.by.as_str()) }
-                @match it.seat {
+                b { (called(&it.by)) }
+                @match it.said.seat {
                     Seat::Implementer => " hands over ",
-                    Seat::Reviewer if it.findings.is_empty() => " reviews ",
+                    Seat::Reviewer if it.said.findings.is_empty() => " reviews ",
                     Seat::Reviewer => " finds ",
                     Seat::Judge => " decides ",
                 }
                 (link(Some("dim"), &message_anchor(it.seq), "in the timeline"))
             }
-            blockquote { (blocks(&it.summary, &page.links)) }
-            @if !it.findings.is_empty() {
-                ul.found { @for finding in &it.findings { li { (finding_line(page, finding)) } } }
+            blockquote { (blocks(&it.said.summary, &page.links)) }
+            @if !it.said.findings.is_empty() {
+                ul.found { @for finding in &it.said.findings { li { (finding_line(page, finding)) } } }
             }
             @for (word, ids) in answers { @for id in ids { span.answer { (finding_link(*id)) " " (word) } " " } }
         }
@@ -294,7 +296,7 @@ pub(super) fn receipts(page: &PageContext<'_>) -> Markup {
 }
 
 fn receipt(run: &CheckRun) -> Markup {
-    let receipt = &run.receipt;
+    let (finding, receipt) = &run.said;
     let tail = receipt.tail.trim_end();
     let from = tail.char_indices().rev().nth(TAIL - 1).map_or(0, |(at, _)| at);
     html! {
@@ -305,7 +307,7 @@ fn receipt(run: &CheckRun) -> Markup {
             }
             p {
                 (Text(&ended(receipt)))
-                @if let Some(id) = run.finding { ", reproducer of " (finding_link(id)) }
+                @if let Some(id) = finding { ", reproducer of " (finding_link(*id)) }
                 @if let Some(output) = &receipt.output { ". All of its output is " code { (Text(output)) } }
             }
             @if tail.is_empty() { p.dim { "It printed nothing." } } @else { pre { (Text(&tail[from..])) } }
@@ -314,12 +316,12 @@ fn receipt(run: &CheckRun) -> Markup {
 }
 
 fn name(run: &CheckRun) -> String {
-    run.finding.map_or_else(|| run.receipt.check.clone(), |id| format!("reproducer of {id}"))
+    run.said.0.map_or_else(|| run.said.1.check.clone(), |id| format!("reproducer of {id}"))
 }
 
 /// How a run ended. A reproducer that fails does what it is for.
 fn outcome(run: &CheckRun) -> Markup {
-    match (&run.receipt.outcome, run.finding) {
+    match (&run.said.1.outcome, run.said.0) {
         (Outcome::Passed, _) => pill("good", "passed"),
         (Outcome::Failed { .. }, Some(_)) => pill("warn", "fails"),
         (Outcome::Failed { .. }, None) => pill("bad", "failed"),
@@ -338,43 +340,43 @@ pub(super) fn people(page: &PageContext<'_>) -> Markup {
             @if facts.asked.list.is_empty() { p.dim { "Nobody was asked anything." } }
             @for asked in &facts.asked.list { (question(page, asked)) }
             h3 { "Approval" }
-            @for decided in &facts.decided.list { (decision(page, decided)) }
+            @for decided in &facts.decisions.list { (decision(page, decided)) }
             @match &facts.state().phase {
                 Phase::ReadyForApproval(request) => {
                     p { "Tree " code { (Text(request.tree.short())) } " waits for a person's decision." }
                 }
                 Phase::Committed(at) | Phase::Done(at) => p { "Committed as " code { (Text(&at.commit.0)) } },
-                _ => @if facts.decided.list.is_empty() { p.dim { "Nothing has been put up for approval." } },
+                _ => @if facts.decisions.list.is_empty() { p.dim { "Nothing has been put up for approval." } },
             }
         }
     }
 }
 
-fn question(page: &PageContext<'_>, asked: &AskedQuestion) -> Markup {
+fn question(page: &PageContext<'_>, AskedQuestion { asked, answers, .. }: &AskedQuestion) -> Markup {
     html! {
         div.said {
             p.who {
-                b { (called(&asked.by)) } " asks " (pill("plain", kind(asked.kind))) " "
+                b { (called(&asked.by)) } " asks " (pill("plain", kind(asked.said.kind))) " "
                 (link(Some("dim"), &message_anchor(asked.seq), &moment(asked.at)))
             }
             blockquote {
                 // A command is shown as it is, not read as Markdown.
-                @if matches!(asked.kind, QuestionKind::Permission | QuestionKind::Permit) { p { (Text(&asked.question)) } }
-                @else { (blocks(&asked.question, &page.links)) }
+                @if matches!(asked.said.kind, QuestionKind::Permission | QuestionKind::Permit) { p { (Text(&asked.said.question)) } }
+                @else { (blocks(&asked.said.question, &page.links)) }
             }
-            @for answer in &asked.answers {
+            @for answer in answers {
                 p.who {
                     b { "human" }
-                    @match answer.decision {
+                    @match answer.said.decision {
                         None => " answers ",
                         Some(Decision::Accept) => " decides to accept ",
                         Some(Decision::Continue) => " decides to continue ",
                     }
                     (link(Some("dim"), &message_anchor(answer.seq), &moment(answer.at)))
                 }
-                blockquote { (blocks(&answer.message, &page.links)) }
+                blockquote { (blocks(&answer.said.message, &page.links)) }
             }
-            @if asked.answers.is_empty() { p.none { "not answered" } }
+            @if answers.is_empty() { p.none { "not answered" } }
         }
     }
 }
@@ -401,8 +403,8 @@ fn kind(kind: QuestionKind) -> &'static str {
     }
 }
 
-fn decision(page: &PageContext<'_>, it: &PackageDecision) -> Markup {
-    let (class, word) = match it.verdict {
+fn decision(page: &PageContext<'_>, it: &Logged<ApprovalDecision>) -> Markup {
+    let (class, word) = match it.said.decision {
         GateDecision::Approve => ("good", "approved"),
         GateDecision::Revise => ("warn", "sent back"),
         GateDecision::Reject => ("bad", "rejected"),
@@ -410,11 +412,11 @@ fn decision(page: &PageContext<'_>, it: &PackageDecision) -> Markup {
     html! {
         div.said {
             p.who {
-                b { "human" } " " (pill(class, word)) " tree " code { (Text(it.tree.short())) } " "
+                b { "human" } " " (pill(class, word)) " tree " code { (Text(it.said.tree.short())) } " "
                 (link(Some("dim"), &message_anchor(it.seq), &moment(it.at)))
             }
-            @if !it.message.trim().is_empty() { blockquote { (blocks(&it.message, &page.links)) } }
-            @for id in &it.findings { (finding_link(*id)) " " }
+            @if !it.said.message.trim().is_empty() { blockquote { (blocks(&it.said.message, &page.links)) } }
+            @for id in &it.said.findings { (finding_link(*id)) " " }
         }
     }
 }

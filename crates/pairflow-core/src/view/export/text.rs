@@ -8,6 +8,7 @@ use maud::{Markup, Render, html};
 use crate::gates::diff::Lines;
 use crate::ids::FindingId;
 use crate::safe::safe;
+use crate::time::Timestamp;
 use crate::view::export::log_facts::{Export, LogFacts};
 use crate::view::package::references::{Known, Reference, Target, item};
 use crate::view::patch::FilePatch;
@@ -32,6 +33,12 @@ impl Render for Text<'_> {
         safe(shown).render_to(into);
         into.push_str(if left_out > 0 { "…" } else { "" });
     }
+}
+
+/// A time for people: `2026-02-21 12:34:56 UTC`.
+pub(super) fn moment(at: Timestamp) -> String {
+    let text = at.to_string();
+    format!("{} {} UTC", text.get(..10).unwrap_or_default(), at.hms())
 }
 
 /// A coloured word.
@@ -154,11 +161,11 @@ impl<'a> PageLinks<'a> {
     /// Reads off what there is to link to; only what is on the page is.
     pub(super) fn of(facts: &'a LogFacts, whole: &'a [FilePatch<'a>]) -> Self {
         let hunks = |file: &FilePatch<'_>| file.hunks.iter().map(|hunk| hunk.header.new).collect();
-        let checks = facts.receipts.list.iter().filter(|run| run.finding.is_none());
+        let checks = facts.receipts.list.iter().filter(|run| run.said.0.is_none());
         Self {
             known: Known::of(facts.state()),
             files: whole.iter().zip(1..).map(|(file, number)| (file.path.as_str(), (number, hunks(file)))).collect(),
-            receipts: checks.map(|run| (run.receipt.check.as_str(), run.seq)).collect(),
+            receipts: checks.map(|run| (run.said.1.check.as_str(), run.seq)).collect(),
         }
     }
 
