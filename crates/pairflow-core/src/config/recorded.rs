@@ -139,6 +139,7 @@ impl Subject<'_> {
     fn keep(&self, mut rules: Rules) -> Rules {
         rules.continues.clone_from(&self.rules.continues);
         rules.policy.clone_from(&self.rules.policy);
+        rules.templates.clone_from(&self.rules.templates);
         if let (Some(new), Some(old)) = (&mut rules.prd, &self.rules.prd)
             && new.source == old.source
         {

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::{AgentId, TreeId};
-use pairflow_core::view::brief::{BriefMaterial, ReviewDiff, Slice, Standard};
+use pairflow_core::view::brief::{BriefMaterial, ReviewDiff, Slice, Standard, check_templates};
 use pairflow_core::view::patch::{SLICE_LINES, changed_lines, cut_into_slices};
 
-use crate::engine::{Bubble, EngineError};
-use crate::git::{Call, Git, diff_text, line_diff};
+use crate::engine::{Bubble, Engine, EngineError};
+use crate::git::{Call, Git, Output, Repo, diff_text, line_diff};
 
 /// The files in which projects say how work is done, the most binding first.
 const STANDARDS: [&str; 5] =
@@ -21,6 +21,8 @@ const QUOTED: (usize, usize) = (200, 32 * 1024);
 const LONGEST: usize = 8 * 1024 * 1024;
 /// The longest difference that stands in the brief itself, in bytes.
 const INLINE: usize = 128 * 1024;
+/// The longest template of a repository, in bytes.
+const TEMPLATE: usize = 32 * 1024;
 /// The mode of a symbolic link.
 const LINK: &str = "120000";
 
@@ -58,6 +60,25 @@ impl Bubble {
             slices.push(Slice { path, files: slice.files, changed: slice.changed });
         }
         Ok(ReviewDiff::Slices(slices))
+    }
+}
+
+impl Engine {
+    /// Returns the templates of briefs in `pairflow-templates/` of a branch, by name, if they can be used.
+    pub fn repository_templates(repo: &Repo, branch: &str) -> Result<BTreeMap<String, String>, EngineError> {
+        let (git, base) = (repo.git(), repo.resolve_branch(branch)?);
+        let call = Call::new(["ls-tree", "-z", "--full-tree", &base.0, "--", "pairflow-templates/"]);
+        let mut templates = BTreeMap::new();
+        for (path, (mode, blob)) in tree_entries(&git.run(call)?) {
+            let bytes = git.run(Call::new(["cat-file", "blob", &blob]).cut_at(TEMPLATE + 1))?.stdout;
+            let text = String::from_utf8(bytes).ok().filter(|text| text.len() <= TEMPLATE && mode != LINK);
+            let unfit =
+                || EngineError::BadInput(format!("{path} on {branch} is not a text file of at most {TEMPLATE} bytes"));
+            let name = path.trim_start_matches("pairflow-templates/").to_owned();
+            templates.insert(name, text.ok_or_else(unfit)?);
+        }
+        check_templates(&templates).map_err(EngineError::BadInput)?;
+        Ok(templates)
     }
 }
 
@@ -110,7 +131,11 @@ fn standards(git: &Git, base: &TreeId, tree: &TreeId) -> Result<Vec<Standard>, E
 /// The mode and the blob of each standard that a tree has, by path.
 fn entries(git: &Git, tree: &TreeId) -> Result<BTreeMap<String, (String, String)>, EngineError> {
     let call = Call::new(["ls-tree", "-z", "--full-tree", &tree.0, "--"]);
-    let answer = git.run(STANDARDS.iter().fold(call, Call::arg))?;
+    Ok(tree_entries(&git.run(STANDARDS.iter().fold(call, Call::arg))?))
+}
+
+/// The mode and the blob of each file that git listed, by path.
+fn tree_entries(listed: &Output) -> BTreeMap<String, (String, String)> {
     let entry = |part: &[u8]| {
         let line = String::from_utf8_lossy(part).into_owned();
         let (facts, path) = line.split_once('\t')?;
@@ -118,7 +143,7 @@ fn entries(git: &Git, tree: &TreeId) -> Result<BTreeMap<String, (String, String)
         let (mode, kind, blob) = (facts.next()?, facts.next()?, facts.next()?);
         (kind == "blob").then(|| (path.to_owned(), (mode.to_owned(), blob.to_owned())))
     };
-    Ok(answer.parts().filter_map(entry).collect())
+    listed.parts().filter_map(entry).collect()
 }
 
 /// The beginning of a standard, and whether there is more of it; a link is followed within its own directory.

@@ -30,4 +30,4 @@ pub(crate) use programs::INSTALL_TMUX;
 pub use reach::Reach;
 pub use sender::Sender;
 pub use text::{Given, TEXT_LIMIT};
-pub(crate) use trust::{Consent, Purpose, show_commands, unfolded};
+pub(crate) use trust::{Consent, Purpose, show_commands, to_trust, unfolded};

@@ -10,9 +10,10 @@ use pairflow_core::rules::DriverKind;
 use pairflow_core::safe::revealed;
 use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
-use pairflow_engine::engine::Bubble;
+use pairflow_engine::engine::{Bubble, Engine, EngineError};
+use pairflow_engine::git::Repo;
 
-use crate::app::{App, Consent, Purpose, fits};
+use crate::app::{App, Consent, Purpose, fits, to_trust};
 use crate::args::{BubbleArg, DriverArg};
 use crate::commands::attach::{attach, can_show};
 use crate::commands::{config, status};
@@ -52,7 +53,7 @@ pub struct StartArgs {
     /// The agents' script; has them played from it unless `--driver` says otherwise
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// Trust the commands of the repository's pairflow.toml if they have this hash
+    /// Trust the repository's commands and templates if they have this hash
     #[arg(long, value_name = "HASH")]
     pub trust: Option<String>,
     /// Wait for the checks on the base, and end with an error if one does not pass there
@@ -157,7 +158,9 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
         insist_on_edit(app, out, bubble, chosen.json)?;
         config::put_in_force(app, bubble, &state, &edit.rules)?;
     }
-    let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
+    let mut resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
+    let repo = Repo::locate(bubble.control.repo()).map_err(EngineError::from)?;
+    resolved.rules.templates = Engine::repository_templates(&repo, &resolved.rules.base_branch)?;
     app.can_run(&resolved, &format!("pairflow start {}", bubble.id))?;
     // Another command may have come into the repository's file since the bubble was made.
     app.consent(
@@ -166,6 +169,7 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
             purpose: Purpose::Start(&bubble.id),
             root: bubble.control.repo(),
             layers: &layers,
+            templates: &to_trust(&resolved.rules.templates),
             detected: &Detected::default(),
             trust: chosen.trust.as_deref(),
             yes: false,

@@ -117,6 +117,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         purpose: Purpose::Trust,
         root: &root,
         layers: &layers,
+        templates: &[],
         detected: &detected,
         trust,
         yes: false,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bubble::{BubbleState, Turn};
+use crate::bubble::BubbleState;
 use crate::facts::{RowState, Seat, Severity, Snapshot};
 use crate::findings::{Row, Shown, feedback};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
@@ -209,18 +209,23 @@ impl<'a> StandbyContext<'a> {
 }
 
 impl<'a> BriefContext<'a> {
-    pub(super) fn of(state: &'a BubbleState, turn: &'a Turn, material: &'a BriefMaterial) -> Self {
+    /// `slices` is the number that the turn was opened with.
+    pub(super) fn of(
+        state: &'a BubbleState,
+        (agent, seat, slices): (&'a AgentId, Seat, u32),
+        material: &'a BriefMaterial,
+    ) -> Self {
         let (rules, evidence) = (&state.rules, &state.evidence);
         let workspace = evidence.workspace.as_ref();
         let sent_back = state.rounds.sent_back > 0;
         let gathered = material.slices();
         let ids = |wanted: fn(&Row) -> bool| state.ledger.open().filter(move |row| wanted(row)).map(|row| row.id);
-        let mine = |row: &&Row| row.proven() && row.reproducer_by() == Some(&turn.agent);
-        let last = would_be_last(state, turn);
+        let mine = |row: &&Row| row.proven() && row.reproducer_by() == Some(agent);
+        let last = would_be_last(state, agent);
         let missing = state.gate.explanation.missing();
         Self {
-            shared: StandbyContext::of(state, &turn.agent),
-            seat: turn.seat,
+            shared: StandbyContext::of(state, agent),
+            seat,
             round: state.rounds.round,
             task: &state.about.task,
             criteria: &state.about.acceptance_criteria,
@@ -241,7 +246,7 @@ impl<'a> BriefContext<'a> {
                 .collect(),
             failing: if sent_back { state.failing() } else { Vec::new() },
             merged: evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.author == Some(Party::Human)),
-            handed_over: handed_over(state, turn),
+            handed_over: handed_over(state, agent, seat),
             outline: &state.gate.outline,
             open: state.ledger.open().map(finding).collect(),
             settled: state.ledger.rows.iter().filter(|row| !row.is_open()).map(finding).collect(),
@@ -254,10 +259,10 @@ impl<'a> BriefContext<'a> {
             changed: evidence.snapshot.as_ref().map(changed),
             standards: &material.standards,
             since_last: material.since_last.as_ref(),
-            reviewed_round: state.rounds.reviewed_by.get(&turn.agent).map(|reviewed| reviewed.round),
+            reviewed_round: state.rounds.reviewed_by.get(agent).map(|reviewed| reviewed.round),
             whole: material.whole.as_ref(),
             // The number in the log counts where nothing could be gathered.
-            slices: if gathered > 0 { gathered } else { turn.slices },
+            slices: if gathered > 0 { gathered } else { slices },
             last,
             explain: last && !missing.is_empty(),
             missing,
@@ -275,9 +280,9 @@ fn approved<'a>(state: &BubbleState, path: &'a str, sha256: &str) -> ApprovedDoc
 }
 
 /// What the other seat said last. A reviewer is not told what another reviewer thinks of the same tree.
-fn handed_over<'a>(state: &'a BubbleState, turn: &Turn) -> Option<&'a Said> {
-    let other = state.gate.summaries.iter().rev().find(|said| said.seat != turn.seat);
-    other.filter(|said| said.agent != turn.agent || state.rules.agents.same_model())
+fn handed_over<'a>(state: &'a BubbleState, agent: &AgentId, seat: Seat) -> Option<&'a Said> {
+    let other = state.gate.summaries.iter().rev().find(|said| said.seat != seat);
+    other.filter(|said| said.agent != *agent || state.rules.agents.same_model())
 }
 
 fn finding(row: &Row) -> FindingContext<'_> {
@@ -341,10 +346,10 @@ fn changed(snapshot: &Snapshot) -> ChangeContext<'_> {
     }
 }
 
-/// Whether a clean review by the holder of this turn would complete what is needed.
-fn would_be_last(state: &BubbleState, turn: &Turn) -> bool {
+/// Whether a clean review by this agent would complete what is needed.
+fn would_be_last(state: &BubbleState, agent: &AgentId) -> bool {
     let facts = state.facts();
-    let review = facts.review_by(&turn.agent, state.rounds.round);
+    let review = facts.review_by(agent, state.rounds.round);
     let streak: Vec<_> = facts.streak.iter().chain([&review]).cloned().collect();
     let suffice = state.policy().reviews_suffice(Facts { streak: &streak, ..facts });
     suffice && facts.checks_not_passed().next().is_none()
@@ -355,4 +360,84 @@ fn tail(text: &str) -> String {
     let (rows, columns) = TAIL;
     let lines: Vec<_> = text.trim_end().lines().map(|line| line.chars().take(columns).collect::<String>()).collect();
     lines[lines.len().saturating_sub(rows)..].join("\n")
+}
+
+/// Returns what a template is tried with: the context of a bubble that has just begun, and one in which everything exists.
+pub(super) fn samples(template: &str) -> [serde_json::Value; 2] {
+    let state = BubbleState::new("sample".parse().expect("the name is valid"));
+    let agent = &state.rules.agents.implementer;
+    let seat = match template {
+        "reviewer.md.j2" => Seat::Reviewer,
+        "judge.md.j2" => Seat::Judge,
+        _ => Seat::Implementer,
+    };
+    let material = BriefMaterial::default();
+    let json = |context: serde_json::Result<serde_json::Value>| context.expect("a context has text keys only");
+    let first = match template {
+        "standby.md.j2" => json(serde_json::to_value(StandbyContext::of(&state, agent))),
+        _ => json(serde_json::to_value(BriefContext::of(&state, (agent, seat, 0), &material))),
+    };
+    let finding = serde_json::json!({
+        "id": "F1", "severity": "P1", "title": "no rollback", "place": "src/a.rs:1", "state": "disputed", "note": "it is fine",
+        "must_answer": true, "blocks_work": true, "reproducer": "./test", "detail": "why", "suggestion": "how",
+    });
+    let slices = serde_json::json!({"kind": "slices", "content": [{"path": "1.diff", "files": ["a"], "changed": 1}]});
+    let everything = serde_json::json!({
+        "title": "a task", "worktree": "/work", "task": "a task", "criteria": ["it works"], "notes": ["yes"],
+        "earlier_notes": ["no"], "base_commit": "abc", "conflicts": ["a"], "may_change": ["src/**"],
+        "must_not_change": ["docs/**"], "documents": [{"path": "prd.md", "copy": "/prd.md"}], "failing": ["test fails"],
+        "handed_over": {"agent": "claude", "round": 1, "seat": "reviewer", "summary": "done"}, "outline": "one table",
+        "open": [finding], "settled": [finding], "to_fix": ["F1"], "to_confirm": ["F1"], "retractable": ["F1"],
+        "checks": [{"name": "test", "command": "./test", "result": "failed", "output": "no"}], "manual_checks": ["try it"],
+        "changed": {
+            "total": "1 file", "tree": "abc", "commit": "abc", "files": ["a"], "rest": "and more", "count": 1, "since": ["a"],
+            "author": "codex", "out_of_scope": ["a"], "weakened": ["a"], "ignore_rules": ["a"],
+        },
+        "standards": [{"path": "AGENTS.md", "text": "rules", "cut": true, "changed": true}], "since_last": slices,
+        "reviewed_round": 1, "whole": slices, "slices": 1, "missing": ["why"],
+    });
+    let mut full = first.clone();
+    for (key, value) in full.as_object_mut().into_iter().flatten() {
+        match everything.get(key) {
+            Some(sample) => *value = sample.clone(),
+            None if value.is_boolean() => *value = true.into(),
+            None => {}
+        }
+    }
+    [first, full]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::brief::{REPLACEABLE, check_templates};
+
+    #[test]
+    fn the_samples_have_everything_and_the_built_in_templates_print_all_of_it() {
+        for name in REPLACEABLE {
+            let [_, full] = samples(name);
+            let empty = |value: &serde_json::Value| value.is_null() || value == "" || *value == serde_json::json!([]);
+            let values = full.as_object().unwrap().iter();
+            let missing: Vec<_> =
+                values.filter(|(key, value)| empty(value) && !["branch", "base"].contains(&key.as_str())).collect();
+            assert!(missing.is_empty(), "{name}: {missing:?}");
+            let extended = [(name.to_owned(), format!("{{% extends \"pairflow/{name}\" %}}"))];
+            assert_eq!(check_templates(&extended.into()), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_template_is_named_with_its_line() {
+        let check = |name: &str, text: &str| check_templates(&[(name.to_owned(), text.to_owned())].into()).unwrap_err();
+        let undefined = check("reviewer.md.j2", "ok\n{{ taks }}\n");
+        assert!(undefined.starts_with("pairflow-templates/reviewer.md.j2:2: undefined value"), "{undefined}");
+        assert!(undefined.contains("values that this brief has: agent, base, "), "{undefined}");
+        let syntax = check("standby.md.j2", "\n\n{% if %}");
+        assert!(syntax.starts_with("pairflow-templates/standby.md.j2:3: syntax error"), "{syntax}");
+        assert!(
+            check("judge.md.j2", "{{ open[0].nam }}").contains(":1: undefined value"),
+            "in a list that is often empty"
+        );
+        assert!(check("package.md.j2", "x").contains("package.md.j2 replaces nothing"));
+    }
 }
