@@ -50,14 +50,14 @@ pub fn standby(state: &BubbleState, agent: &AgentId) -> Option<String> {
     seated.then(|| page(state, "standby.md.j2", &StandbyContext::of(state, agent)))
 }
 
-/// Renders the bubble's own template if it has one. Where that fails, the page says so and pairflow's own is used.
+/// Renders the bubble's own template if it has one. If that fails, the built-in text is used, after a line that names the failure.
 fn page(state: &BubbleState, template: &str, context: &impl Serialize) -> String {
     let built_in = || render(&BRIEFS, &format!("pairflow/{template}"), context);
     let Some(text) = state.rules.templates.get(template) else { return built_in() };
     let own = with_template(template, text).and_then(|briefs| try_render(&briefs, template, context));
     own.unwrap_or_else(|error| {
         let why = one_line(&error.to_string());
-        format!("> The repository's template {template} failed ({why}). This is pairflow's own text.\n\n{}", built_in())
+        format!("> The repository's template {template} failed ({why}). This is the built-in text.\n\n{}", built_in())
     })
 }
 

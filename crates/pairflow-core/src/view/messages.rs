@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::facts::{CheckStand, Explanation};
 use crate::ids::MsgId;
-use crate::log::{Body, Convergence, Envelope, Pass};
+use crate::log::{Body, Convergence, Envelope};
 use crate::view::templates::{environment, render};
 use crate::view::words::{called, claim, count};
 
@@ -44,33 +44,16 @@ struct MessageContext<'a> {
 
 /// Returns the name of a message's file; nothing for what only pairflow writes for itself.
 pub fn message_name(envelope: &Envelope) -> Option<String> {
-    let kind = kind(&envelope.event.body)?;
+    let (kind, _) = content(&envelope.event.body)?;
     Some(format!("{:03}-{}-{kind}.md", envelope.seq, envelope.event.sender))
 }
 
 /// Returns the file of a message; nothing for what only pairflow writes for itself.
 pub fn message_file(envelope: &Envelope) -> Option<MessageFile> {
     let event = &envelope.event;
-    let (mut explanation, mut evidence) = (Vec::new(), Vec::new());
-    let body = match &event.body {
-        Body::Task(task) => Serde(task).into(),
-        Body::Pass(pass) => {
-            explanation.extend(pass.explanation.iter().flat_map(Explanation::parts));
-            Serde(pass).into()
-        }
-        Body::HumanQuestion(question) => Serde(question).into(),
-        Body::HumanReply(reply) => Serde(reply).into(),
-        Body::Convergence(convergence) => {
-            evidence = evidence_of(convergence);
-            Serde(convergence).into()
-        }
-        Body::ApprovalRequest(request) => Serde(request).into(),
-        Body::ApprovalDecision(decision) => Serde(decision).into(),
-        Body::DonePackage(done) => Serde(done).into(),
-        _ => return None,
-    };
+    let (kind, body) = content(&event.body)?;
     let context = MessageContext {
-        kind: kind(&event.body)?,
+        kind,
         id: &envelope.id,
         from: called(&event.sender),
         to: called(&event.recipient),
@@ -79,23 +62,29 @@ pub fn message_file(envelope: &Envelope) -> Option<MessageFile> {
         in_reply_to: event.in_reply_to.as_ref(),
         refs: &event.refs,
         body,
-        explanation,
-        evidence,
+        explanation: match &event.body {
+            Body::Pass(pass) => pass.explanation.iter().flat_map(Explanation::parts).collect(),
+            _ => Vec::new(),
+        },
+        evidence: match &event.body {
+            Body::Convergence(convergence) => evidence_of(convergence),
+            _ => Vec::new(),
+        },
     };
     Some(MessageFile { name: message_name(envelope)?, text: render(&MESSAGES, "message.md.j2", &context) })
 }
 
-fn kind(body: &Body) -> Option<&'static str> {
+/// What a message is called, and its payload.
+fn content(body: &Body) -> Option<(&'static str, Value)> {
     Some(match body {
-        Body::Task(_) => "task",
-        Body::Pass(Pass { findings: None, .. }) => "pass",
-        Body::Pass(_) => "review",
-        Body::HumanQuestion(_) => "question",
-        Body::HumanReply(_) => "reply",
-        Body::Convergence(_) => "convergence",
-        Body::ApprovalRequest(_) => "approval-request",
-        Body::ApprovalDecision(_) => "approval-decision",
-        Body::DonePackage(_) => "done",
+        Body::Task(task) => ("task", Serde(task).into()),
+        Body::Pass(pass) => (if pass.findings.is_none() { "pass" } else { "review" }, Serde(pass).into()),
+        Body::HumanQuestion(question) => ("question", Serde(question).into()),
+        Body::HumanReply(reply) => ("reply", Serde(reply).into()),
+        Body::Convergence(convergence) => ("convergence", Serde(convergence).into()),
+        Body::ApprovalRequest(request) => ("approval-request", Serde(request).into()),
+        Body::ApprovalDecision(decision) => ("approval-decision", Serde(decision).into()),
+        Body::DonePackage(done) => ("done", Serde(done).into()),
         _ => return None,
     })
 }

@@ -14,13 +14,13 @@ use serde::Serialize;
 use crate::bubble::{BubbleState, evolve};
 use crate::facts::{Certificate, FileChange, RowStand, Seat, Snapshot};
 use crate::gates::TestChange;
-use crate::ids::{AgentId, BubbleId, FindingId};
+use crate::ids::{BubbleId, FindingId};
 use crate::log::{Body, Envelope};
 use crate::progress::{CheckState, Said};
 use crate::safe::safe_line;
 use crate::view::templates::{environment, render as render_template};
 use crate::view::words::{claim, ended, one_line, rest, title, weakened, wrapped};
-use references::{Known, Target, statements};
+use references::{KnownReferences, Statement, Target, statements};
 
 /// The file's name beneath `artifacts/`.
 pub const NAME: &str = "done-package.md";
@@ -42,48 +42,34 @@ struct PackageContext<'a> {
     files: u64,
     added: u64,
     removed: u64,
-    what: Explained,
-    summaries: Vec<SummaryContext<'a>>,
+    what: ExplanationPart,
+    /// What the implementers said, each after a link to what changed then.
+    summaries: Vec<(String, &'a Said)>,
     task: &'a str,
     approval: Option<String>,
     documents: Vec<(String, &'a str)>,
     criteria: &'a [String],
-    why: Explained,
+    why: ExplanationPart,
     risks: Vec<String>,
-    known_risks: Explained,
+    known_risks: ExplanationPart,
     changes: String,
     more_changes: Option<String>,
     plan: Vec<String>,
-    test_plan: Explained,
+    test_plan: ExplanationPart,
     message: &'a str,
 }
 
 /// One part of the agents' explanation, statement by statement.
 #[derive(Serialize)]
-struct Explained {
+struct ExplanationPart {
     name: &'static str,
-    statements: Vec<StatementContext>,
+    statements: Vec<Statement>,
     left_out: usize,
-}
-
-#[derive(Serialize)]
-struct StatementContext {
-    text: String,
-    code: String,
-}
-
-/// What an implementer said, with a link to what changed then.
-#[derive(Serialize)]
-struct SummaryContext<'a> {
-    round: u32,
-    diff: String,
-    agent: &'a AgentId,
-    summary: &'a str,
 }
 
 /// Renders the package.
 pub fn render(state: &BubbleState, certificate: &Certificate, message: &str) -> String {
-    let linked = Linked { state, known: Known::of(state) };
+    let linked = Linked { state, known: KnownReferences::of(state) };
     let snapshot = state.evidence.snapshot.as_ref();
     let (files, added, removed) = snapshot.map(Snapshot::against_base).unwrap_or_default();
     let changed = snapshot.map_or(&[][..], |snapshot| &snapshot.changed);
@@ -97,7 +83,7 @@ pub fn render(state: &BubbleState, certificate: &Certificate, message: &str) -> 
         added,
         removed,
         what,
-        summaries: by_implementers(state).map(summary).collect(),
+        summaries: by_implementers(state).map(|said| (diff_link("diff", said.round), said)).collect(),
         task: &state.about.task,
         approval: state.rules.prd.as_ref().map(|prd| inert(&prd.approval())),
         documents: documents.map(|(path, sha256)| (inert(path), sha256.as_str())).collect(),
@@ -151,11 +137,6 @@ fn by_implementers(state: &BubbleState) -> impl Iterator<Item = &Said> {
     state.gate.summaries.iter().filter(|said| said.seat == Seat::Implementer)
 }
 
-fn summary(said: &Said) -> SummaryContext<'_> {
-    let diff = diff_link("diff", said.round);
-    SummaryContext { round: said.round, diff, agent: &said.agent, summary: &said.summary }
-}
-
 fn accepted(certificate: &Certificate) -> String {
     let list = |parts: Vec<String>, joint: &str, none: &str| match parts.is_empty() {
         true => none.to_owned(),
@@ -183,17 +164,17 @@ fn accepted(certificate: &Certificate) -> String {
 /// A state, with what can be linked to in it.
 struct Linked<'a> {
     state: &'a BubbleState,
-    known: Known<'a>,
+    known: KnownReferences<'a>,
 }
 
 impl Linked<'_> {
-    fn explained(&self, (name, text): (&'static str, &str)) -> Explained {
+    fn explained(&self, (name, text): (&'static str, &str)) -> ExplanationPart {
         let (said, left_out) = statements(text);
-        let marked = |one: references::Statement| {
+        let marked = |one: Statement| {
             let links = self.links(&format!("{}\n{}", one.text, one.code)).unwrap_or("(no evidence)".to_owned());
-            StatementContext { text: format!("{} {links}", inert(&one.text)).trim_start().to_owned(), code: one.code }
+            Statement { text: format!("{} {links}", inert(&one.text)).trim_start().to_owned(), code: one.code }
         };
-        Explained { name, statements: said.into_iter().map(marked).collect(), left_out }
+        ExplanationPart { name, statements: said.into_iter().map(marked).collect(), left_out }
     }
 
     fn risks(&self, certificate: &Certificate) -> Vec<String> {

@@ -8,7 +8,7 @@ use crate::findings::{Row, Shown, feedback};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
 use crate::policy::Facts;
 use crate::progress::{CheckState, Said};
-use crate::rules::{BubbleKind, DriverKind, Prd};
+use crate::rules::{BubbleKind, Check, DriverKind, Prd};
 use crate::view::words::{change, changes, ended, rest, title, weakened};
 
 /// How many findings a command line names.
@@ -101,7 +101,7 @@ pub(super) struct BriefContext<'a> {
     earlier_notes: &'a [String],
     /// Whether the bubble makes a document.
     document: bool,
-    /// Whether nobody tells the agent of its next turn.
+    /// Whether the agent has to ask for its next turn itself.
     external: bool,
     base_commit: Option<&'a str>,
     continues: bool,
@@ -253,7 +253,7 @@ impl<'a> BriefContext<'a> {
             to_fix: ids(|row| !row.answered || row.blocks()).take(NAMED).collect(),
             to_confirm: ids(|row| row.answered && !row.proven() && !row.unresolved()).take(NAMED).collect(),
             retractable: state.ledger.open().filter(mine).map(|row| row.id).collect(),
-            checks: checks(state),
+            checks: rules.checks.iter().map(|one| check(state, one)).collect(),
             manual_checks: &rules.manual_checks,
             run_checks: rules.checks.iter().any(|check| !check.is_own()),
             changed: evidence.snapshot.as_ref().map(changed),
@@ -304,30 +304,18 @@ fn finding(row: &Row) -> FindingContext<'_> {
     }
 }
 
-fn checks(state: &BubbleState) -> Vec<CheckContext<'_>> {
-    let context = |check: &'_ crate::rules::Check| {
-        let mut output = None;
-        let result = match state.check(&check.name) {
-            CheckState::Passed(receipt) => match state.evidence.flaky(&check.name) {
-                Some(failed) => format!("{}, then {} on the same tree", ended(failed), ended(receipt)),
-                None => ended(receipt),
-            },
-            CheckState::Failed(receipt) => {
-                output = Some(tail(&receipt.tail));
-                ended(receipt)
-            }
-            CheckState::NotAvailable => "not available, according to a person".to_owned(),
-            CheckState::Waived(reason) => format!("waived by a person: {reason}"),
-            CheckState::Missing => "not run yet".to_owned(),
-        };
-        (result, output)
+fn check<'a>(state: &BubbleState, check: &'a Check) -> CheckContext<'a> {
+    let (result, output) = match state.check(&check.name) {
+        CheckState::Passed(receipt) => match state.evidence.flaky(&check.name) {
+            Some(failed) => (format!("{}, then {} on the same tree", ended(failed), ended(receipt)), None),
+            None => (ended(receipt), None),
+        },
+        CheckState::Failed(receipt) => (ended(receipt), Some(tail(&receipt.tail))),
+        CheckState::NotAvailable => ("not available, according to a person".to_owned(), None),
+        CheckState::Waived(reason) => (format!("waived by a person: {reason}"), None),
+        CheckState::Missing => ("not run yet".to_owned(), None),
     };
-    let all = state.rules.checks.iter();
-    all.map(|check| {
-        let (result, output) = context(check);
-        CheckContext { name: &check.name, command: &check.command, result, output }
-    })
-    .collect()
+    CheckContext { name: &check.name, command: &check.command, result, output }
 }
 
 fn changed(snapshot: &Snapshot) -> ChangeContext<'_> {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::safe::revealed;
-use crate::view::export::text::{PageContext, Text, file_anchor, hunk_anchor, link};
+use crate::view::export::text::{PageContext, SafeText, file_anchor, hunk_anchor, link};
 use crate::view::patch::{FilePatch, PatchHunk};
 use crate::view::words::count;
 
@@ -25,7 +25,7 @@ pub(super) fn render(page: &PageContext<'_>) -> Markup {
         section id="changes" {
             h2 { "Changes" }
             @if let Some(why) = &page.export.patches.missing {
-                p.wrong { "The changes cannot be shown: " (Text(why)) }
+                p.wrong { "The changes cannot be shown: " (SafeText(why)) }
             } @else if page.whole.is_empty() {
                 p.dim { "Nothing was changed." }
             } @else {
@@ -79,8 +79,8 @@ impl DiffBudget {
         html! {
             details.file open[self.unfolded] id=(file_anchor(round, number)) {
                 summary {
-                    code.path { (Text(&file.path)) } " " span.plus { "+" (added) } " " span.minus { "-" (removed) }
-                    @for note in file.notes() { " " span.dim { (Text(note)) } }
+                    code.path { (SafeText(&file.path)) } " " span.plus { "+" (added) } " " span.minus { "-" (removed) }
+                    @for note in file.notes() { " " span.dim { (SafeText(note)) } }
                 }
                 @for (hunk, nth) in file.hunks.iter().zip(1..) {
                     @if self.lines > 0 && self.bytes > 0 { (self.hunk(hunk, &hunk_anchor(round, number, nth))) }
@@ -93,14 +93,14 @@ impl DiffBudget {
         let shown = hunk.lines.len().min(self.lines);
         let markup = html! {
             pre.hunk id=(anchor) {
-                span.at { (Text(cut(hunk.head))) } "\n"
+                span.at { (SafeText(cut(hunk.head))) } "\n"
                 @for text in &hunk.lines[..shown] {
                     @let line = revealed(cut(text));
                     @match text.as_bytes().first() {
-                        Some(b'+') => ins { (Text(&line)) },
-                        Some(b'-') => del { (Text(&line)) },
-                        Some(b' ') => span { (Text(&line)) },
-                        _ => i { (Text(&line)) },
+                        Some(b'+') => ins { (SafeText(&line)) },
+                        Some(b'-') => del { (SafeText(&line)) },
+                        Some(b' ') => span { (SafeText(&line)) },
+                        _ => i { (SafeText(&line)) },
                     }
                     "\n"
                 }

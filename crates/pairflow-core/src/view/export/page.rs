@@ -6,7 +6,7 @@ use crate::bubble::{BubbleState, Phase, StateName};
 use crate::facts::{Certificate, Snapshot};
 use crate::view::export::log_facts::{Export, VerifiedClaim};
 use crate::view::export::sections::{finding_line, inline_list};
-use crate::view::export::text::{PageContext, PageLinks, Text, blocks, inline, link, moment, pill};
+use crate::view::export::text::{PageContext, PageLinks, SafeText, blocks, inline, link, moment, pill};
 use crate::view::export::{changes, sections};
 use crate::view::package::references::statements;
 use crate::view::patch;
@@ -29,7 +29,7 @@ pub fn render(export: &Export) -> String {
                 meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'";
                 meta name="referrer" content="no-referrer";
                 meta name="color-scheme" content="light dark";
-                title { (state.id.as_str()) ": " (Text(title(&state.about.task))) }
+                title { (state.id.as_str()) ": " (SafeText(title(&state.about.task))) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
@@ -46,7 +46,7 @@ pub fn render(export: &Export) -> String {
                 }
                 footer {
                     p {
-                        "Made from " b { (export.lines) } " lines of the log, which end in " code { (Text(&export.head)) } ". "
+                        "Made from " b { (export.lines) } " lines of the log, which end in " code { (SafeText(&export.head)) } ". "
                         code { "pairflow verify " (state.id.as_str()) } " recomputes all of it, offline."
                     }
                 }
@@ -65,8 +65,8 @@ fn header(page: &PageContext<'_>) -> Markup {
                 "bubble " b { (state.id.as_str()) } " " (pill(tone(state), state.phase.name().as_str()))
                 @if state.paused { " " (pill("warn", "paused")) }
             }
-            h1 { (Text(&one_line(title(&state.about.task)))) }
-            dl.facts { @for (name, value) in facts(state) { div { dt { (name) } dd { (Text(&value)) } } } }
+            h1 { (SafeText(&one_line(title(&state.about.task)))) }
+            dl.facts { @for (name, value) in facts(state) { div { dt { (name) } dd { (SafeText(&value)) } } } }
             @if criteria.is_empty() {
                 p.dim { "The task lists no acceptance criteria." }
             } @else {
@@ -144,7 +144,7 @@ fn verdict(page: &PageContext<'_>) -> Markup {
             div class={ "verdict " (verdict_tone(state, accepted, broken)) } {
                 @match (accepted, &state.phase) {
                     (Some(certificate), _) => (certified(page, certificate)),
-                    (None, Phase::Failed { reason }) => p.lead { "The bubble failed: " (Text(reason)) },
+                    (None, Phase::Failed { reason }) => p.lead { "The bubble failed: " (SafeText(reason)) },
                     (None, Phase::Cancelled) => p.lead { "A person stopped the bubble." },
                     (None, _) => {
                         p.lead { "Not accepted yet." }
@@ -189,7 +189,7 @@ fn certified(page: &PageContext<'_>, it: &Certificate) -> Markup {
     let closed = it.ledger.len().saturating_sub(it.open.len());
     let remarks = [("Accepted by a person at a tie-break without", &it.waived), ("To know", &it.notes)];
     html! {
-        p.lead { "Accepted under the policy " b { (Text(&it.policy)) } ": tree " code { (Text(it.tree.short())) } }
+        p.lead { "Accepted under the policy " b { (SafeText(&it.policy)) } ": tree " code { (SafeText(it.tree.short())) } }
         dl.proof {
             dt { "Reviewed clean by" }
             dd { ul {
@@ -197,7 +197,7 @@ fn certified(page: &PageContext<'_>, it: &Certificate) -> Markup {
                     @let round = review.round.to_string();
                     li {
                         b { (review.agent.as_str()) } " in " (link(None, &format!("round-{round}"), &format!("round {round}")))
-                        @for aside in review.asides() { " " span.dim { (Text(&aside)) } }
+                        @for aside in review.asides() { " " span.dim { (SafeText(&aside)) } }
                     }
                 }
                 @if it.reviews.is_empty() { li { "nobody: a person decided" } }
@@ -212,7 +212,7 @@ fn certified(page: &PageContext<'_>, it: &Certificate) -> Markup {
                         li {
                             @match page.links.receipt(&check.check) {
                                 Some(anchor) => (link(None, &anchor, &check.check)),
-                                None => b { (Text(&check.check)) },
+                                None => b { (SafeText(&check.check)) },
                             }
                             " " (pill(if check.stand == "passed" { "good" } else { "warn" }, &check.stand))
                         }
@@ -240,7 +240,7 @@ fn recomputed(verified: &[VerifiedClaim]) -> Markup {
     let wrong = verified.iter().filter_map(|one| one.problem.as_ref().map(|problem| (&one.what, problem)));
     let count = wrong.clone().count();
     html! {
-        @for (what, problem) in wrong { p.wrong { "Does not hold: " (Text(what)) ": " (Text(problem)) } }
+        @for (what, problem) in wrong { p.wrong { "Does not hold: " (SafeText(what)) ": " (SafeText(problem)) } }
         details {
             summary {
                 @if count == 0 { "All " (verified.len()) " recomputed claims hold" }
@@ -250,7 +250,7 @@ fn recomputed(verified: &[VerifiedClaim]) -> Markup {
                 @for one in verified {
                     li {
                         @if one.problem.is_none() { (pill("good", "ok")) } @else { (pill("bad", "wrong")) }
-                        " " (Text(&one.what))
+                        " " (SafeText(&one.what))
                     }
                 }
             }
@@ -270,7 +270,7 @@ fn explained(page: &PageContext<'_>, text: &str) -> Markup {
                         @if page.links.find(&format!("{}\n{}", one.text, one.code)).is_empty() {
                             " " span.none { "no evidence" }
                         }
-                        @if !one.code.trim().is_empty() { pre { (Text(&one.code)) } }
+                        @if !one.code.trim().is_empty() { pre { (SafeText(&one.code)) } }
                     }
                 }
                 @if left_out > 0 { li.cut { "and " (left_out) " more" } }

@@ -13,14 +13,14 @@ use crate::view::Tone;
 use crate::view::export::changes::DiffBudget;
 use crate::view::export::log_facts::{AskedQuestion, HandOver, Logged};
 use crate::view::export::text::{
-    PageContext, Text, blocks, finding_anchor, inline, link, message_anchor, moment, pill, receipt_anchor,
+    PageContext, SafeText, blocks, finding_anchor, inline, link, message_anchor, moment, pill, receipt_anchor,
 };
 use crate::view::patch::{self, FilePatch};
 use crate::view::timeline::TimelineRow;
 use crate::view::words::{called, count, ended, seconds};
 
 /// A check or a reproducer that pairflow ran.
-type CheckRun = Logged<(Option<FindingId>, Receipt)>;
+type LoggedReceipt = Logged<(Option<FindingId>, Receipt)>;
 
 /// How many characters of the last lines of an output are shown.
 const TAIL: usize = 8_000;
@@ -41,7 +41,7 @@ pub(super) fn timeline(page: &PageContext<'_>) -> Markup {
                     // Only the first line of an envelope can be linked to: a place has one name.
                     @let anchor = before.is_none_or(|before| before.seq != row.seq).then(|| message_anchor(row.seq));
                     li class=[timeline_class(row)] id=[anchor] {
-                        time { (row.at.hms()) } b { (Text(&row.who)) } span { (inline(&row.what, &page.links)) }
+                        time { (row.at.hms()) } b { (SafeText(&row.who)) } span { (inline(&row.what, &page.links)) }
                     }
                 }
             }
@@ -126,7 +126,7 @@ fn origin(page: &PageContext<'_>, row: &Row) -> Markup {
                 ", at "
                 @match page.links.place(file, row.line) {
                     Some(anchor) => (link(Some("ref"), &anchor, &format!("{file}{line}"))),
-                    None => code { (Text(file)) (line) },
+                    None => code { (SafeText(file)) (line) },
                 }
             }
             @if let Some(class) = row.class { ", class " (class.name()) }
@@ -148,7 +148,7 @@ fn history(page: &PageContext<'_>, row: &Row) -> Markup {
             @if let Some(reproducer) = &row.reproducer {
                 h4 { "Reproducer" }
                 p {
-                    code { (Text(&reproducer.command)) }
+                    code { (SafeText(&reproducer.command)) }
                     @match reproducer.stand {
                         Shown::Pending => " has not been run yet",
                         Shown::Fails => " fails: the fault is there",
@@ -295,32 +295,32 @@ pub(super) fn receipts(page: &PageContext<'_>) -> Markup {
     }
 }
 
-fn receipt(run: &CheckRun) -> Markup {
+fn receipt(run: &LoggedReceipt) -> Markup {
     let (finding, receipt) = &run.said;
     let tail = receipt.tail.trim_end();
     let from = tail.char_indices().rev().nth(TAIL - 1).map_or(0, |(at, _)| at);
     html! {
         details.receipt id=(receipt_anchor(run.seq)) {
             summary {
-                (outcome(run)) " " b { (Text(&name(run))) } " " code { (Text(&receipt.command)) } " "
-                span.dim { "round " (run.round) ", tree " (Text(receipt.tree.short())) ", " (seconds(receipt.duration_ms)) }
+                (outcome(run)) " " b { (SafeText(&name(run))) } " " code { (SafeText(&receipt.command)) } " "
+                span.dim { "round " (run.round) ", tree " (SafeText(receipt.tree.short())) ", " (seconds(receipt.duration_ms)) }
             }
             p {
-                (Text(&ended(receipt)))
+                (SafeText(&ended(receipt)))
                 @if let Some(id) = finding { ", reproducer of " (finding_link(*id)) }
-                @if let Some(output) = &receipt.output { ". All of its output is " code { (Text(output)) } }
+                @if let Some(output) = &receipt.output { ". All of its output is " code { (SafeText(output)) } }
             }
-            @if tail.is_empty() { p.dim { "It printed nothing." } } @else { pre { (Text(&tail[from..])) } }
+            @if tail.is_empty() { p.dim { "It printed nothing." } } @else { pre { (SafeText(&tail[from..])) } }
         }
     }
 }
 
-fn name(run: &CheckRun) -> String {
+fn name(run: &LoggedReceipt) -> String {
     run.said.0.map_or_else(|| run.said.1.check.clone(), |id| format!("reproducer of {id}"))
 }
 
 /// How a run ended. A reproducer that fails does what it is for.
-fn outcome(run: &CheckRun) -> Markup {
+fn outcome(run: &LoggedReceipt) -> Markup {
     match (&run.said.1.outcome, run.said.0) {
         (Outcome::Passed, _) => pill("good", "passed"),
         (Outcome::Failed { .. }, Some(_)) => pill("warn", "fails"),
@@ -343,9 +343,9 @@ pub(super) fn people(page: &PageContext<'_>) -> Markup {
             @for decided in &facts.decisions.list { (decision(page, decided)) }
             @match &facts.state().phase {
                 Phase::ReadyForApproval(request) => {
-                    p { "Tree " code { (Text(request.tree.short())) } " waits for a person's decision." }
+                    p { "Tree " code { (SafeText(request.tree.short())) } " waits for a person's decision." }
                 }
-                Phase::Committed(at) | Phase::Done(at) => p { "Committed as " code { (Text(&at.commit.0)) } },
+                Phase::Committed(at) | Phase::Done(at) => p { "Committed as " code { (SafeText(&at.commit.0)) } },
                 _ => @if facts.decisions.list.is_empty() { p.dim { "Nothing has been put up for approval." } },
             }
         }
@@ -361,7 +361,7 @@ fn question(page: &PageContext<'_>, AskedQuestion { asked, answers, .. }: &Asked
             }
             blockquote {
                 // A command is shown as it is, not read as Markdown.
-                @if matches!(asked.said.kind, QuestionKind::Permission | QuestionKind::Permit) { p { (Text(&asked.said.question)) } }
+                @if matches!(asked.said.kind, QuestionKind::Permission | QuestionKind::Permit) { p { (SafeText(&asked.said.question)) } }
                 @else { (blocks(&asked.said.question, &page.links)) }
             }
             @for answer in answers {
@@ -412,7 +412,7 @@ fn decision(page: &PageContext<'_>, it: &Logged<ApprovalDecision>) -> Markup {
     html! {
         div.said {
             p.who {
-                b { "human" } " " (pill(class, word)) " tree " code { (Text(it.said.tree.short())) } " "
+                b { "human" } " " (pill(class, word)) " tree " code { (SafeText(it.said.tree.short())) } " "
                 (link(Some("dim"), &message_anchor(it.seq), &moment(it.at)))
             }
             @if !it.said.message.trim().is_empty() { blockquote { (blocks(&it.said.message, &page.links)) } }

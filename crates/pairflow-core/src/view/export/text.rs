@@ -10,7 +10,7 @@ use crate::ids::FindingId;
 use crate::safe::safe;
 use crate::time::Timestamp;
 use crate::view::export::log_facts::{Export, LogFacts};
-use crate::view::package::references::{Known, Reference, Target, item};
+use crate::view::package::references::{KnownReferences, Reference, Target, item};
 use crate::view::patch::FilePatch;
 
 /// How many characters of one text are shown at most.
@@ -25,9 +25,9 @@ pub(super) struct PageContext<'a> {
 }
 
 /// Foreign text on one line or in a `pre`; of a very long one only the beginning.
-pub(super) struct Text<'a>(pub(super) &'a str);
+pub(super) struct SafeText<'a>(pub(super) &'a str);
 
-impl Render for Text<'_> {
+impl Render for SafeText<'_> {
     fn render_to(&self, into: &mut String) {
         let (shown, left_out) = cut(self.0);
         safe(shown).render_to(into);
@@ -43,15 +43,15 @@ pub(super) fn moment(at: Timestamp) -> String {
 
 /// A coloured word.
 pub(super) fn pill(class: &str, word: &str) -> Markup {
-    html! { span class={ "pill " (class) } { (Text(word)) } }
+    html! { span class={ "pill " (class) } { (SafeText(word)) } }
 }
 
 /// A link to another place of the page.
 pub(super) fn link(class: Option<&str>, to: &str, text: &str) -> Markup {
-    html! { a class=[class] href={ "#" (to) } { (Text(text)) } }
+    html! { a class=[class] href={ "#" (to) } { (SafeText(text)) } }
 }
 
-/// One line of text, with what stands between backticks as code; a backtick without a partner stays.
+/// One line of text, with text between backticks as code; a backtick without a partner stays.
 pub(super) fn inline(text: &str, links: &PageLinks<'_>) -> Markup {
     let clean = safe(cut(text).0);
     let found = links.find(&clean);
@@ -73,10 +73,10 @@ fn linked(part: &str, from: usize, found: &[(Reference<'_>, String)]) -> Markup 
     html! {
         @for (reference, anchor) in inside {
             @let (start, end) = (reference.at.start - from, reference.at.end - from);
-            (Text(&part[at..start])) (link(Some("ref"), anchor, &part[start..end]))
+            (SafeText(&part[at..start])) (link(Some("ref"), anchor, &part[start..end]))
             ({ at = end; "" })
         }
-        (Text(&part[at..]))
+        (SafeText(&part[at..]))
     }
 }
 
@@ -86,10 +86,10 @@ pub(super) fn blocks(text: &str, links: &PageLinks<'_>) -> Markup {
     html! {
         @for block in read_blocks(&safe(shown)) {
             @match block {
-                Block::Paragraph(lines) => p { (joined(&lines, links)) },
-                Block::List(items) => ul { @for lines in items { li { (joined(&lines, links)) } } },
-                Block::Heading(title) => h4 { (Text(title)) },
-                Block::Code(lines) => pre { @for line in lines { (Text(line)) "\n" } },
+                TextBlock::Paragraph(lines) => p { (joined(&lines, links)) },
+                TextBlock::List(items) => ul { @for lines in items { li { (joined(&lines, links)) } } },
+                TextBlock::Heading(title) => h4 { (SafeText(title)) },
+                TextBlock::Code(lines) => pre { @for line in lines { (SafeText(line)) "\n" } },
             }
         }
         @if left_out > 0 { p.cut { (left_out) " more bytes are left out here." } }
@@ -100,7 +100,7 @@ fn joined(lines: &[&str], links: &PageLinks<'_>) -> Markup {
     html! { @for (nth, line) in lines.iter().enumerate() { @if nth > 0 { "\n" } (inline(line, links)) } }
 }
 
-enum Block<'a> {
+enum TextBlock<'a> {
     Paragraph(Vec<&'a str>),
     /// The lines of each item.
     List(Vec<Vec<&'a str>>),
@@ -108,34 +108,34 @@ enum Block<'a> {
     Code(Vec<&'a str>),
 }
 
-fn read_blocks(text: &str) -> Vec<Block<'_>> {
+fn read_blocks(text: &str) -> Vec<TextBlock<'_>> {
     let mut blocks = Vec::new();
     let (mut fenced, mut open) = (false, false);
     for line in text.lines() {
         let bare = line.trim();
         if bare.starts_with("```") {
             (fenced, open) = (!fenced, false);
-            blocks.extend(fenced.then(|| Block::Code(Vec::new())));
+            blocks.extend(fenced.then(|| TextBlock::Code(Vec::new())));
             continue;
         }
         match (blocks.last_mut(), item(bare)) {
-            (Some(Block::Code(lines)), _) if fenced => lines.push(line),
+            (Some(TextBlock::Code(lines)), _) if fenced => lines.push(line),
             _ if bare.is_empty() => open = false,
-            (Some(Block::List(items)), Some(text)) if open => items.push(vec![text]),
+            (Some(TextBlock::List(items)), Some(text)) if open => items.push(vec![text]),
             (_, Some(text)) => {
-                blocks.push(Block::List(vec![vec![text]]));
+                blocks.push(TextBlock::List(vec![vec![text]]));
                 open = true;
             }
             _ if bare.starts_with('#') => {
-                blocks.push(Block::Heading(bare.trim_start_matches('#').trim()));
+                blocks.push(TextBlock::Heading(bare.trim_start_matches('#').trim()));
                 open = false;
             }
-            (Some(Block::Paragraph(lines)), _) if open => lines.push(bare),
-            (Some(Block::List(items)), _) if open => {
+            (Some(TextBlock::Paragraph(lines)), _) if open => lines.push(bare),
+            (Some(TextBlock::List(items)), _) if open => {
                 items.iter_mut().next_back().into_iter().for_each(|item| item.push(bare))
             }
             _ => {
-                blocks.push(Block::Paragraph(vec![bare]));
+                blocks.push(TextBlock::Paragraph(vec![bare]));
                 open = true;
             }
         }
@@ -151,7 +151,7 @@ fn cut(text: &str) -> (&str, usize) {
 
 /// Everything on the page that can be linked to.
 pub(super) struct PageLinks<'a> {
-    known: Known<'a>,
+    known: KnownReferences<'a>,
     /// The number of each file of the whole patch, and the lines of each of its hunks in the new file.
     files: BTreeMap<&'a str, (usize, Vec<Lines>)>,
     receipts: BTreeMap<&'a str, u64>,
@@ -163,7 +163,7 @@ impl<'a> PageLinks<'a> {
         let hunks = |file: &FilePatch<'_>| file.hunks.iter().map(|hunk| hunk.header.new).collect();
         let checks = facts.receipts.list.iter().filter(|run| run.said.0.is_none());
         Self {
-            known: Known::of(facts.state()),
+            known: KnownReferences::of(facts.state()),
             files: whole.iter().zip(1..).map(|(file, number)| (file.path.as_str(), (number, hunks(file)))).collect(),
             receipts: checks.map(|run| (run.said.1.check.as_str(), run.seq)).collect(),
         }
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn foreign_text_is_never_markup() {
         let page = html! {
-            p { (Text("<b>\"'&amp;\u{1b}[31m\0")) }
+            p { (SafeText("<b>\"'&amp;\u{1b}[31m\0")) }
             (link(None, "'\"<", ">")) (pill("good", "<"))
         };
         assert_eq!(

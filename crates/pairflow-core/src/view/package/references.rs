@@ -6,20 +6,22 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde::Serialize;
+
 use crate::bubble::BubbleState;
 use crate::ids::FindingId;
 use crate::rules::Check;
 use crate::safe::safe;
 use crate::view::words::one_line;
 
-/// How many endings of a path stand for it.
+/// How many endings of a path are understood.
 const PARTS: usize = 8;
 /// The longest path that is looked up, in bytes.
 const LONGEST: usize = 4096;
 
 /// What there is to refer to.
 #[derive(Debug, Clone)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownReferences<'a> {
     findings: Vec<FindingId>,
     /// Changed files, by their whole path and by every ending of it; nothing where an ending is not unique.
     files: BTreeMap<&'a str, Option<&'a str>>,
@@ -29,7 +31,7 @@ pub(crate) struct Known<'a> {
 /// One reference in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reference<'a> {
-    /// Where it stands in the text, in bytes.
+    /// Its place in the text, in bytes.
     pub(crate) at: Range<usize>,
     /// What it means.
     pub(crate) to: Target<'a>,
@@ -46,7 +48,7 @@ pub(crate) enum Target<'a> {
     Check(&'a str),
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownReferences<'a> {
     /// Reads off a state what can be referred to.
     pub(crate) fn of(state: &'a BubbleState) -> Self {
         let changed =
@@ -90,7 +92,7 @@ impl<'a> Known<'a> {
         Some(Target::Place(file(name)?, digits.parse().ok().filter(|line| *line > 0)))
     }
 
-    /// A check is meant where its name is quoted or stands beside the word "check", or its command is spelled out.
+    /// A check is meant where its name is quoted or next to the word "check", or where its command is spelled out.
     fn named_checks(&self, text: &str, words: &[Range<usize>]) -> Vec<Reference<'a>> {
         let mut found = Vec::new();
         for check in self.checks {
@@ -128,7 +130,7 @@ fn endings<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, Option
     files
 }
 
-/// Whether a character stands between words.
+/// Whether a character separates words.
 fn is_gap(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '`' | '"' | '\'' | '“' | '”' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';')
@@ -162,7 +164,7 @@ fn is_beside_check(text: &str, words: &[Range<usize>], nth: usize) -> bool {
     is_check(nth.checked_sub(1).and_then(|before| words.get(before))) || is_check(words.get(nth + 1))
 }
 
-/// Finds where `name` stands in a text as words of its own.
+/// Finds `name` in a text where it is not part of a longer word.
 fn spelled<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> + use<'t> {
     let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '/' | '_' | '-'));
     // To prepare a search costs as much as the name is long, however short the text is.
@@ -172,13 +174,13 @@ fn spelled<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize
         .filter(move |at| is_end(text[..at.start].chars().next_back()) && is_end(text[at.end..].chars().next()))
 }
 
-/// The most statements that are read out of one text.
+/// How many statements of one text are read.
 pub(crate) const STATEMENTS: usize = 200;
 /// How many bytes of the fenced blocks after one statement are kept.
 const CODE: usize = 8_000;
 
 /// One statement.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct Statement {
     /// The statement, on one line; empty if the text begins with a fenced block.
     pub(crate) text: String,
@@ -189,7 +191,7 @@ pub(crate) struct Statement {
 /// Reads the statements of a text, and says how many were left out.
 pub(crate) fn statements(text: &str) -> (Vec<Statement>, usize) {
     let mut found = Vec::new();
-    let mut open = Block::default();
+    let mut open = Paragraph::default();
     let mut fenced = false;
     for line in safe(text).lines() {
         let bare = line.trim_start();
@@ -202,7 +204,7 @@ pub(crate) fn statements(text: &str) -> (Vec<Statement>, usize) {
             open.end(&mut found);
         } else if let Some(item) = item(bare) {
             open.end(&mut found);
-            open = Block { text: item.to_owned(), is_item: true };
+            open = Paragraph { text: item.to_owned(), is_item: true };
         } else {
             open.text.push(' ');
             open.text.push_str(bare);
@@ -216,12 +218,12 @@ pub(crate) fn statements(text: &str) -> (Vec<Statement>, usize) {
 
 /// Lines that belong together.
 #[derive(Default)]
-struct Block {
+struct Paragraph {
     text: String,
     is_item: bool,
 }
 
-impl Block {
+impl Paragraph {
     /// Turns what was gathered into statements.
     fn end(&mut self, found: &mut Vec<Statement>) {
         let Self { text, is_item } = std::mem::take(self);
@@ -273,13 +275,13 @@ fn sentences(text: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn known() -> Known<'static> {
+    fn known() -> KnownReferences<'static> {
         let checks: &'static [Check] = Vec::leak(vec![
             Check { name: "test".into(), command: "cargo test".into() },
             Check { name: "lint".into(), command: Check::BUILT_IN.into() },
         ]);
         let files = ["src/lib.rs", "a/mod.rs", "b/mod.rs", "old name.txt", "Makefile"];
-        Known { findings: vec![FindingId(1), FindingId(3)], files: endings(files.into_iter()), checks }
+        KnownReferences { findings: vec![FindingId(1), FindingId(3)], files: endings(files.into_iter()), checks }
     }
 
     fn found(text: &str) -> Vec<Target<'static>> {
