@@ -205,7 +205,7 @@ pub struct CheckArgs {
     /// Accept the detected commands without asking
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Trust the commands of the repository's pairflow.toml if they have this hash
+    /// Trust the repository's commands and templates if they have this hash
     #[arg(long, value_name = "HASH")]
     pub trust: Option<String>,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::Place;
 use super::keys::Layer;
 use super::layer::{Origin, Set, Source};
 use super::resolve::{Layers, merge};
@@ -42,6 +43,24 @@ pub struct CommandChange {
 }
 
 impl CommandInForce {
+    /// A template of the repository, which says what agents are told: it needs the same trust as a command.
+    pub fn template(name: &'static str, text: String) -> Self {
+        let place = Place {
+            file: format!("pairflow-templates/{name}"),
+            line: 1,
+            column: 1,
+            span: 0..text.len(),
+            width: 1,
+            line_text: String::new(),
+        };
+        Self { name, command: text, source: Origin::File(Source::Repository, place) }
+    }
+
+    /// Whether it is a template.
+    pub fn is_template(&self) -> bool {
+        self.name.ends_with(".j2")
+    }
+
     /// Whether the repository's own file says it.
     pub fn is_repository(&self) -> bool {
         matches!(self.source, Origin::File(Source::Repository, _))

@@ -10,13 +10,12 @@ use pairflow_core::hash::sha256;
 use pairflow_core::ids::{AgentId, TreeId};
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::safe::{safe_line, steers};
-use pairflow_core::view::brief::{
-    BriefMaterial, Diff, SLICE_LINES, Slice, Standard, brief, changed_lines, pieces, standby,
-};
+use pairflow_core::view::brief::{BriefMaterial, ReviewDiff, Slice, Standard, brief, check_templates, standby};
 use pairflow_core::view::package::again;
+use pairflow_core::view::patch::{SLICE_LINES, changed_lines, cut_into_slices};
 
-use crate::engine::{Bubble, EngineError};
-use crate::git::{Git, GitCall, diff_text, line_diff};
+use crate::engine::{Bubble, Engine, EngineError};
+use crate::git::{Git, GitCall, GitOutput, Repo, diff_text, line_diff};
 
 impl Bubble {
     /// Writes the brief of the present turn; nothing while no agent has one.
@@ -68,7 +67,7 @@ impl Bubble {
         let git = self.workspace(state)?.git();
         let place = |what: &str| format!("review/{}-{}-{what}", state.rounds.round, turn.agent);
         let since_last = match state.rounds.reviewed_by.get(&turn.agent).map(|reviewed| &reviewed.tree) {
-            Some(seen) if seen == tree => Some(Diff::Inline(String::new())),
+            Some(seen) if seen == tree => Some(ReviewDiff::Inline(String::new())),
             Some(seen) => Some(self.lay_out_diff(&patch(&git, seen, tree)?, &place("since"))?),
             None => None,
         };
@@ -80,18 +79,18 @@ impl Bubble {
     }
 
     /// A difference as the brief has it: itself, or the files that it was cut into.
-    fn lay_out_diff(&self, patch: &str, name: &str) -> Result<Diff, EngineError> {
+    fn lay_out_diff(&self, patch: &str, name: &str) -> Result<ReviewDiff, EngineError> {
         if changed_lines(patch) <= SLICE_LINES && patch.len() <= INLINE {
-            return Ok(Diff::Inline(patch.to_owned()));
+            return Ok(ReviewDiff::Inline(patch.to_owned()));
         }
         let mut slices = Vec::new();
-        for (at, piece) in pieces(patch).into_iter().enumerate() {
+        for (at, slice) in cut_into_slices(patch).into_iter().enumerate() {
             let name = format!("{name}-{}.diff", at + 1);
-            self.log.project_artifact(&name, piece.text.as_bytes())?;
+            self.log.project_artifact(&name, slice.text.as_bytes())?;
             let path = self.dir().join("artifacts").join(&name).display().to_string();
-            slices.push(Slice { path, files: piece.files, changed: piece.changed });
+            slices.push(Slice { path, files: slice.files, changed: slice.changed });
         }
-        Ok(Diff::Apart(slices))
+        Ok(ReviewDiff::Slices(slices))
     }
 
     /// Returns exactly the package that was put up for approval.
@@ -165,8 +164,29 @@ const QUOTED: (usize, usize) = (200, 32 * 1024);
 const LONGEST: usize = 8 * 1024 * 1024;
 /// The longest difference that is kept in the brief itself, in bytes.
 const INLINE: usize = 128 * 1024;
+/// The longest template of a repository, in bytes.
+const TEMPLATE: usize = 32 * 1024;
 /// The mode of a symbolic link.
 const LINK: &str = "120000";
+
+impl Engine {
+    /// Returns the templates of briefs in `pairflow-templates/` of a branch, by name, if they can be used.
+    pub fn repository_templates(repo: &Repo, branch: &str) -> Result<BTreeMap<String, String>, EngineError> {
+        let (git, base) = (repo.git(), repo.resolve_branch(branch)?);
+        let call = GitCall::new(["ls-tree", "-z", "--full-tree", &base.0, "--", "pairflow-templates/"]);
+        let mut templates = BTreeMap::new();
+        for (path, (mode, blob)) in tree_entries(&git.run(call)?) {
+            let bytes = git.run(GitCall::new(["cat-file", "blob", &blob]).cut_at(TEMPLATE + 1))?.stdout;
+            let text = String::from_utf8(bytes).ok().filter(|text| text.len() <= TEMPLATE && mode != LINK);
+            let unfit =
+                || EngineError::BadInput(format!("{path} on {branch} is not a text file of at most {TEMPLATE} bytes"));
+            let name = path.trim_start_matches("pairflow-templates/").to_owned();
+            templates.insert(name, text.ok_or_else(unfit)?);
+        }
+        check_templates(&templates).map_err(EngineError::BadInput)?;
+        Ok(templates)
+    }
+}
 
 /// The difference between two trees as text. A file that only an attribute calls binary is shown all the same: nothing
 /// that an agent writes into `.gitattributes` hides its work from the reviewer.
@@ -212,7 +232,11 @@ fn standards(git: &Git, base: &TreeId, tree: &TreeId) -> Result<Vec<Standard>, E
 /// The mode and the blob of each standard that a tree has, by path.
 fn entries(git: &Git, tree: &TreeId) -> Result<BTreeMap<String, (String, String)>, EngineError> {
     let call = GitCall::new(["ls-tree", "-z", "--full-tree", &tree.0, "--"]);
-    let answer = git.run(STANDARDS.iter().fold(call, GitCall::arg))?;
+    Ok(tree_entries(&git.run(STANDARDS.iter().fold(call, GitCall::arg))?))
+}
+
+/// The mode and the blob of each file that git listed, by path.
+fn tree_entries(listed: &GitOutput) -> BTreeMap<String, (String, String)> {
     let entry = |part: &[u8]| {
         let line = String::from_utf8_lossy(part).into_owned();
         let (facts, path) = line.split_once('\t')?;
@@ -220,7 +244,7 @@ fn entries(git: &Git, tree: &TreeId) -> Result<BTreeMap<String, (String, String)
         let (mode, kind, blob) = (facts.next()?, facts.next()?, facts.next()?);
         (kind == "blob").then(|| (path.to_owned(), (mode.to_owned(), blob.to_owned())))
     };
-    Ok(answer.parts().filter_map(entry).collect())
+    listed.parts().filter_map(entry).collect()
 }
 
 /// The beginning of a standard, and whether there is more of it; a link is followed within its own directory.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::view::notify::{Told, news};
+use pairflow_core::view::inbox::{Announced, due_notification};
 
 use super::channel::{Channels, Say};
 use super::order::{Order, Person};
@@ -16,19 +16,19 @@ use crate::regular;
 #[derive(Debug, Default)]
 pub(crate) struct News {
     /// Nothing until the bubble was looked at for the first time.
-    told: Option<Told>,
+    told: Option<Announced>,
     channels: Channels,
 }
 
 impl News {
     /// Tells `person` what is new in the bubble, if its rules say so. Returns at once.
     pub(crate) fn look(&mut self, bubble: &Arc<Bubble>, state: &BubbleState, person: Person<'_>, say: &Say) {
-        let now = Told::all_of(state);
+        let now = Announced::all_of(state);
         let told = self.told.get_or_insert_with(|| read(bubble));
         if *told == now {
             return;
         }
-        if let Some(notification) = news(told, state).filter(|_| state.rules.notifications.enabled) {
+        if let Some(notification) = due_notification(told, state).filter(|_| state.rules.notifications.enabled) {
             self.channels.tell(&Order::new(bubble, notification, &state.rules.notifications, person), say);
         }
         if let Err(error) = write(bubble, &now) {
@@ -42,12 +42,12 @@ fn path(bubble: &Bubble) -> PathBuf {
     bubble.control.runtime(&bubble.id).join("told.json")
 }
 
-fn read(bubble: &Bubble) -> Told {
+fn read(bubble: &Bubble) -> Announced {
     let bytes = regular::read(&path(bubble)).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-fn write(bubble: &Bubble, told: &Told) -> std::io::Result<()> {
+fn write(bubble: &Bubble, told: &Announced) -> std::io::Result<()> {
     // Nothing is left behind for a bubble that was deleted meanwhile.
     if !bubble.dir().exists() {
         return Ok(());

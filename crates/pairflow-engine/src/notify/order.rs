@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pairflow_core::rules::Notifications;
-use pairflow_core::view::notify::Notification;
+use pairflow_core::view::inbox::Notification;
 
 use crate::engine::Bubble;
 use crate::process::{Cancel, Job, JobCommand, JobKind, JobResult, Registration, run};

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::rules::Notifications;
-use pairflow_core::view::notify::{About, Told, news, rings};
+use pairflow_core::view::inbox::{Announced, NotificationKind, due_notification, rings};
 
 use super::order::{Order, PATIENCE, program};
 
@@ -26,7 +26,7 @@ pub fn bell(before: &BubbleState, after: &BubbleState) -> bool {
 
 /// Whether a sound tells of what is new; `var` looks up the person's variables.
 fn sounds(before: &BubbleState, after: &BubbleState, var: &dyn Fn(&str) -> Option<String>) -> bool {
-    let about = news(&Told::all_of(before), after).map(|notification| notification.about);
+    let about = due_notification(&Announced::all_of(before), after).map(|due| due.kind);
     let file = about.and_then(|about| sound_of(&after.rules.notifications, about));
     let file = file.map(|file| located(file, var("HOME").as_deref(), Path::new(&after.about.repo)));
     file.is_some_and(|file| file.is_file() && players(var("PATH").as_deref()).next().is_some())
@@ -57,15 +57,15 @@ pub(super) fn play(order: &Order) -> Result<(), String> {
 impl Order {
     /// Returns the sound file, if one is configured.
     pub(super) fn sound(&self) -> Option<PathBuf> {
-        let file = sound_of(&self.how, self.notification.about)?;
+        let file = sound_of(&self.how, self.notification.kind)?;
         Some(located(file, self.var("HOME"), self.bubble.control.repo()))
     }
 }
 
-fn sound_of(how: &Notifications, about: About) -> Option<&str> {
+fn sound_of(how: &Notifications, about: NotificationKind) -> Option<&str> {
     match about {
-        About::Converged => how.converged_sound.as_deref(),
-        About::WaitingHuman | About::Failed => how.waiting_human_sound.as_deref(),
+        NotificationKind::Converged => how.converged_sound.as_deref(),
+        NotificationKind::WaitingHuman | NotificationKind::Failed => how.waiting_human_sound.as_deref(),
     }
 }
 

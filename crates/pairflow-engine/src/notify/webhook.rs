@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use pairflow_core::config::Webhook;
-use pairflow_core::view::notify::Notification;
+use pairflow_core::view::inbox::Notification;
 use serde::Serialize;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Timeout};

@@ -1,7 +1,7 @@
 //! What a page about a bubble is made of: the log, what `verify` says of it, and the changes as git has them. Only reads.
 
 use pairflow_core::ids::TreeId;
-use pairflow_core::view::export::{Checked, Export, Facts, Patches};
+use pairflow_core::view::export::{Export, LogFacts, Patches, VerifiedClaim};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Git, diff_text};
@@ -13,23 +13,23 @@ const LIMIT: usize = 2 * 1024 * 1024;
 /// Gathers everything that a page about the bubble shows. Fails on any damage of the log, as `verify` does.
 pub fn export(bubble: &Bubble) -> Result<Export, EngineError> {
     let report = verify(bubble)?;
-    let mut facts = Facts::new(bubble.id.clone());
+    let mut facts = LogFacts::new(bubble.id.clone());
     bubble.log().visit(&mut |envelope| {
         // What was written since the log was checked is left to the next page.
         if envelope.seq <= report.envelopes {
             facts.step(&envelope);
         }
     })?;
-    let checked = report.rows.into_iter().map(|row| {
+    let verified = report.rows.into_iter().map(|row| {
         let problem = (!row.holds).then_some(row.problem);
-        Checked { what: row.what, problem }
+        VerifiedClaim { what: row.what, problem }
     });
     let patches = patches(bubble, &facts);
-    Ok(Export { lines: report.envelopes, head: report.head, checked: checked.collect(), patches, facts })
+    Ok(Export { lines: report.envelopes, head: report.head, verified: verified.collect(), patches, facts })
 }
 
 /// The changes; why they cannot be shown is part of the page.
-fn patches(bubble: &Bubble, facts: &Facts) -> Patches {
+fn patches(bubble: &Bubble, facts: &LogFacts) -> Patches {
     let state = facts.state();
     let (Some(record), Some(snapshot)) = (&state.evidence.workspace, &state.evidence.snapshot) else {
         return Patches::default();

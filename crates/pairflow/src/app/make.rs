@@ -14,7 +14,7 @@ use pairflow_engine::git::{GitError, Repo};
 use pairflow_engine::verbs::{Confirmed, NewBubble};
 use pairflow_engine::workspace::Location;
 
-use crate::app::{App, Consent, Purpose};
+use crate::app::{App, Consent, Purpose, to_trust};
 use crate::args::SetupArgs;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -69,10 +69,12 @@ impl App {
             return Err(nothing_to_run(&place.repo.root));
         }
         let checks = &order.setup.checks;
+        let templates = to_trust(&Engine::repository_templates(&place.repo, &resolved.rules.base_branch)?);
         let consent = Consent {
             purpose: Purpose::Make,
             root: &place.repo.root,
             layers: &layers,
+            templates: &templates,
             detected: &detected,
             trust: checks.trust.as_deref(),
             yes: checks.yes,

@@ -17,4 +17,4 @@ pub use input::{TEXT_LIMIT, TextSource};
 pub use make::BubbleRequest;
 pub(crate) use make::take_detected;
 pub(crate) use pairflow_core::view::quoted;
-pub(crate) use trust::{Consent, Purpose, show_commands, unfolded};
+pub(crate) use trust::{Consent, Purpose, show_commands, to_trust, unfolded};

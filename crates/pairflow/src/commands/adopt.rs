@@ -202,6 +202,7 @@ fn would_run(state: &BubbleState) -> Vec<String> {
     let mut lines = unusual_policy(rules);
     lines.extend(rules.setup.iter().map(|command| format!("Setup runs: {command}")));
     lines.extend(rules.checks.iter().map(|check| format!("Check {} runs: {}", check.name, check.command)));
+    lines.extend(rules.templates.iter().map(|(name, text)| format!("Agents are told, by the template {name}: {text}")));
     for agent in rules.agents.all() {
         let words = rules.agents_custom.get(agent).map(|custom| [&custom.command[..], &custom.args[..]].concat());
         let command =

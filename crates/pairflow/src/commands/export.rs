@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use pairflow_core::view::export::{Checked, render};
+use pairflow_core::view::export::{VerifiedClaim, render};
 use pairflow_engine::verbs::export;
 
 use pairflow_engine::regular;
@@ -64,11 +64,11 @@ fn run(args: ExportArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         })?;
         out.line(format_args!("Wrote {}", path.display()))?;
     }
-    held(&export.checked, out)
+    held(&export.verified, out)
 }
 
 /// Says what does not hold, as `verify` does.
-fn held(checked: &[Checked], out: &mut Out) -> Result<(), CommandError> {
+fn held(checked: &[VerifiedClaim], out: &mut Out) -> Result<(), CommandError> {
     let wrong: Vec<_> = checked.iter().filter_map(|one| Some((&one.what, one.problem.as_ref()?))).collect();
     if wrong.is_empty() {
         return Ok(());

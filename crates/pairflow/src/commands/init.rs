@@ -69,8 +69,17 @@ fn ask(app: &App, out: &mut Out, root: &Path, detected: &Detected, yes: bool) ->
     let any = !layers.commands().is_empty();
     if any {
         let purpose = Purpose::Trust;
-        let consent =
-            Consent { purpose, root, layers: &layers, detected, trust: None, yes, json: false, again: &again };
+        let consent = Consent {
+            purpose,
+            root,
+            layers: &layers,
+            templates: &[],
+            detected,
+            trust: None,
+            yes,
+            json: false,
+            again: &again,
+        };
         app.show_detected(out, &consent)?;
     }
     let file = root.join("pairflow.toml");
@@ -95,7 +104,17 @@ fn trust_existing(app: &App, out: &mut Out, root: &Path, trust: Option<&str>) ->
     let purpose = Purpose::Trust;
     app.consent(
         out,
-        &Consent { purpose, root, layers: &layers, detected: &detected, trust, yes: false, json: false, again: &again },
+        &Consent {
+            purpose,
+            root,
+            layers: &layers,
+            templates: &[],
+            detected: &detected,
+            trust,
+            yes: false,
+            json: false,
+            again: &again,
+        },
     )?;
     out.line(format_args!("{} already exists and was not changed; its commands are trusted now", file.display()))?;
     out.next(format_args!("pairflow new \"what to do\""));

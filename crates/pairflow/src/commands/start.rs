@@ -9,12 +9,13 @@ use pairflow_core::rules::DriverKind;
 use pairflow_core::safe::revealed;
 use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
-use pairflow_engine::engine::Bubble;
+use pairflow_engine::engine::{Bubble, Engine, EngineError};
+use pairflow_engine::git::Repo;
 
 use super::attach::{attach, can_show};
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, config, fits, people, status};
-use crate::app::{Consent, Purpose};
+use crate::app::{Consent, Purpose, to_trust};
 use crate::args::DriverArg;
 
 const EXAMPLES: &str = "Examples:
@@ -49,7 +50,7 @@ pub struct StartArgs {
     /// The script of the agents; implies `--driver script`
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// Trust the commands of the repository's pairflow.toml if they have this hash
+    /// Trust the repository's commands and templates if they have this hash
     #[arg(long, value_name = "HASH")]
     pub trust: Option<String>,
     /// Wait for the checks on the base, and fail if one of them fails there
@@ -144,7 +145,9 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
         confirm_edit(app, out, bubble, chosen.json)?;
         config::put_in_force(app, bubble, &state, &edit.rules)?;
     }
-    let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
+    let mut resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
+    let repo = Repo::locate(bubble.control.repo()).map_err(EngineError::from)?;
+    resolved.rules.templates = Engine::repository_templates(&repo, &resolved.rules.base_branch)?;
     app.can_run(&resolved, &format!("pairflow start {}", bubble.id))?;
     // Another command may have come into the repository's file since the bubble was made.
     app.consent(
@@ -153,6 +156,7 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
             purpose: Purpose::Start(&bubble.id),
             root: bubble.control.repo(),
             layers: &layers,
+            templates: &to_trust(&resolved.rules.templates),
             detected: &Detected::default(),
             trust: chosen.trust.as_deref(),
             yes: false,

@@ -103,6 +103,7 @@ fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         purpose: Purpose::Trust,
         root: &root,
         layers: &layers,
+        templates: &[],
         detected: &detected,
         trust,
         yes: false,

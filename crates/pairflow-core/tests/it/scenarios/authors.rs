@@ -27,7 +27,7 @@ fn an_edit_right_after_a_hand_over_is_nobodys_and_is_checked_and_reviewed() {
     assert_eq!(authors(&play), [Some("codex".to_owned()), None]);
     assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "claude");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
-    assert!(text.contains("1 file; it is NOT KNOWN WHO changed it. Review it as part of the work."), "{text}");
+    assert!(text.contains("1 file; it is NOT KNOWN WHO changed this. Review it as part of the work."), "{text}");
     assert!(story(&play).contains("1 file +1 -0, author unknown\n"), "{}", story(&play));
     play.line("claude: pass clean");
     assert_eq!(play.state.rounds.streak.len(), 1, "its own turn changed nothing");

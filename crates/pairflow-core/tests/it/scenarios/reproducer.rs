@@ -279,10 +279,7 @@ fn nobody_else_takes_a_reproducer_back_and_there_has_to_be_one() {
 fn the_brief_of_its_author_says_how_a_reproducer_is_taken_back() {
     let play = proven("codex: pass disputes F1 'pytest is not installed here'");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
-    assert!(
-        text.contains("Where a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"),
-        "{text}"
-    );
+    assert!(text.contains("If a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"), "{text}");
 }
 
 #[test]

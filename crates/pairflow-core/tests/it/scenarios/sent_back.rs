@@ -210,7 +210,7 @@ fn a_check_that_could_not_be_run_holds_the_decision_back_until_the_person_has_sp
 fn the_implementer_is_told_why_and_the_log_tells_it() {
     let play = play("start\ntest fails\ncodex edits a.rs\ncodex: pass");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
-    assert!(text.contains("**Your last hand-over has not been reviewed: the check 'test' fails.**"), "{text}");
+    assert!(text.contains("**Your last hand-over was not reviewed: the check 'test' fails.**"), "{text}");
     let told: Vec<_> = play.log.iter().filter_map(timeline).map(|row| row.what).collect();
     let line = "sends the work back to codex before a review: the check 'test' fails";
     assert!(told.iter().any(|what| what == line), "{told:?}");

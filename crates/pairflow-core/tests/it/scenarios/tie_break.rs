@@ -331,7 +331,7 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
     for said in [
         "accepted by a person at a tie-break of the policy `strict`",
         "Reviewed clean by nobody. Open then: F1 P1 no rollback. Missing then: two clean reviews.",
-        "open finding, accepted so by a person at the tie-break: [F1](ledger://F1) P1 no rollback",
+        "open finding, accepted by a person at the tie-break: [F1](ledger://F1) P1 no rollback",
         "open finding: [F2](ledger://F2) P3 naming",
         "accepted by a person without: two clean reviews",
     ] {

@@ -311,7 +311,7 @@ fn a_reviewer_sees_what_a_change_would_hide() {
     for shown in ["if admin<U+202E> // check", "x<U+200B>y", "^[[8mhidden()"] {
         assert!(brief.contains(shown) && html.contains(shown), "{shown}: {brief}");
     }
-    assert!(brief.contains("characters that are not visible"), "{brief}");
+    assert!(brief.contains("characters that are invisible"), "{brief}");
     let exact = home.pairflow(&["diff", "b1"]).ok().stdout;
     assert!(exact.contains("if admin\u{202e} // check"), "a program gets the bytes: {exact}");
 }
