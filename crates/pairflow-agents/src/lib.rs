@@ -5,9 +5,9 @@
 //! through the ordinary commands, also from a scripted one.
 
 pub mod demo;
-mod driver;
+mod drivers;
 pub mod script;
 pub mod spec;
 
 pub use demo::DEMO_SCRIPT;
-pub use driver::{Drivers, ExternalDriver, PaneDriver, ScriptDriver};
+pub use drivers::{Drivers, ExternalDriver, PaneDriver, ScriptDriver};

@@ -1,10 +1,12 @@
 //! What can stand in a script.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Component, Path};
 
 use pairflow_core::ids::AgentId;
 use serde::Deserialize;
+use serde_saphyr::{RenderOptions, UserMessageFormatter};
 
 /// What every scripted agent does in each of its turns.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -14,34 +16,34 @@ pub struct Script {
     #[serde(skip)]
     pub name: String,
     /// Each agent's turns, each a list of steps.
-    pub agents: BTreeMap<AgentId, Vec<Vec<Step>>>,
+    pub agents: BTreeMap<AgentId, Vec<Vec<ScriptStep>>>,
 }
 
 /// One thing that an agent does.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a script is read once and played step by step")]
-pub enum Step {
+pub enum ScriptStep {
     /// Writes a file, with the directories above it.
-    Write(Write),
+    Write(WriteStep),
     /// Adds to the end of a file.
-    Append(Append),
+    Append(AppendStep),
     /// Deletes a file or a directory.
     Delete(InnerPath),
     /// Runs a shell command, which has to end with 0.
     Run(String),
     /// Hands over.
-    Pass(Pass),
+    Pass(PassStep),
     /// Asks the person and ends; the next start of the same turn goes on with the step after it.
     AskHuman(String),
     /// Claims that nothing is left.
-    Converged(Claim),
+    Converged(ConvergedStep),
     /// Waits.
     WaitMs(u64),
     /// Prints a line.
     Print(String),
     /// Calls a command that has to be refused.
-    ExpectRefused(Refused),
+    ExpectRefused(RefusedStep),
     /// Does what an agent should not do, once.
     Misbehave(Misbehaviour),
 }
@@ -49,7 +51,7 @@ pub enum Step {
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Write {
+pub struct WriteStep {
     /// Where, relative to the worktree.
     pub path: InnerPath,
     /// The whole content.
@@ -62,7 +64,7 @@ pub struct Write {
 /// An addition to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Append {
+pub struct AppendStep {
     /// Where, relative to the worktree.
     pub path: InnerPath,
     /// What is added.
@@ -72,7 +74,7 @@ pub struct Append {
 /// A hand-over. The texts go to the command as they stand here, also when it will refuse them.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pass {
+pub struct PassStep {
     /// What was done.
     pub summary: String,
     /// Findings, as `P1:title`.
@@ -125,7 +127,7 @@ pub struct Pass {
 /// A claim of convergence.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+pub struct ConvergedStep {
     /// The claim in words.
     pub summary: String,
     /// What the person has to know, as Markdown.
@@ -138,8 +140,8 @@ pub struct Claim {
 
 /// A command that has to be refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RefusedText")]
-pub struct Refused {
+#[serde(try_from = "RefusedStepFields")]
+pub struct RefusedStep {
     /// The command.
     pub verb: Verb,
     /// The exit code that it has to end with.
@@ -151,11 +153,11 @@ pub struct Refused {
 #[allow(clippy::large_enum_variant, reason = "a verb is made, called and dropped")]
 pub enum Verb {
     /// `pass`
-    Pass(Box<Pass>),
+    Pass(Box<PassStep>),
     /// `ask-human`
     AskHuman(String),
     /// `converged`
-    Converged(Claim),
+    Converged(ConvergedStep),
     /// Any other command, word by word.
     Other(Vec<String>),
 }
@@ -230,7 +232,7 @@ pub enum NoSuchTurn {
 
 impl Script {
     /// Returns what `agent` does in its `n`-th turn, counted from 1.
-    pub fn turn(&self, agent: &str, n: u32) -> Result<&[Step], NoSuchTurn> {
+    pub fn turn(&self, agent: &str, n: u32) -> Result<&[ScriptStep], NoSuchTurn> {
         let (script, agent_name) = (self.name.clone(), agent.to_owned());
         let turns = self.agents.iter().find(|(name, _)| name.as_str() == agent).map(|(_, turns)| turns);
         let Some(turns) = turns else { return Err(NoSuchTurn::Agent { script, agent: agent_name }) };
@@ -270,17 +272,17 @@ impl TryFrom<String> for FileMode {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RefusedText {
-    pass: Option<Pass>,
+struct RefusedStepFields {
+    pass: Option<PassStep>,
     ask_human: Option<String>,
-    converged: Option<Claim>,
+    converged: Option<ConvergedStep>,
     other: Option<Vec<String>>,
     code: Option<i32>,
 }
 
-impl TryFrom<RefusedText> for Refused {
+impl TryFrom<RefusedStepFields> for RefusedStep {
     type Error = &'static str;
-    fn try_from(text: RefusedText) -> Result<Self, Self::Error> {
+    fn try_from(text: RefusedStepFields) -> Result<Self, Self::Error> {
         let mut verbs = [
             text.pass.map(|pass| Verb::Pass(Box::new(pass))),
             text.ask_human.map(Verb::AskHuman),
@@ -296,3 +298,51 @@ impl TryFrom<RefusedText> for Refused {
         }
     }
 }
+
+/// What is wrong with a script, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptError {
+    /// The name of the file.
+    pub file: String,
+    /// Line and column, counted from 1, if the fault has a place.
+    pub at: Option<(usize, usize)>,
+    /// What is wrong.
+    pub message: String,
+    /// The line.
+    pub snippet: String,
+}
+
+impl Script {
+    /// Reads a script. `name` is what messages call it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
+        let script: Self = serde_saphyr::from_str(text).map_err(|error| ScriptError::new(name, text, &error))?;
+        Ok(Self { name: name.to_owned(), ..script })
+    }
+}
+
+impl ScriptError {
+    fn new(name: &str, text: &str, error: &serde_saphyr::Error) -> Self {
+        let number = |n: u64| usize::try_from(n).unwrap_or_default();
+        let at = error.location().map(|place| (number(place.line()), number(place.column()))).filter(|at| at.0 > 0);
+        let line = at.and_then(|(line, _)| text.lines().nth(line - 1));
+        let options = RenderOptions::new(&UserMessageFormatter);
+        let rendered = error.without_snippet().render_with_options(options);
+        // The place is said in front of the message; said again behind it, it only hides the message's end.
+        let place = at.map(|(line, column)| format!(" at line {line}, column {column}")).unwrap_or_default();
+        let message = rendered.strip_suffix(&place).unwrap_or(&rendered).to_owned();
+        Self { file: name.to_owned(), at, message, snippet: line.unwrap_or_default().to_owned() }
+    }
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((line, column)) = self.at else { return write!(f, "{}: {}", self.file, self.message) };
+        let gutter = line.to_string().len();
+        writeln!(f, "{}:{line}:{column}: {}", self.file, self.message)?;
+        writeln!(f, "{:gutter$} |", "")?;
+        writeln!(f, "{line} | {}", self.snippet)?;
+        write!(f, "{:gutter$} | {:indent$}^", "", "", indent = column.saturating_sub(1))
+    }
+}
+
+impl std::error::Error for ScriptError {}

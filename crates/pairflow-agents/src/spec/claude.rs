@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use pairflow_core::rules::{Check, HookKind, Permissions, PromptBy};
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{Composer, Dialog, SeatStart, Trouble, TroubleKind, private_file};
+use pairflow_engine::driver::{Composer, Dialog, PaneStart, Trouble, TroubleKind, private_file};
 use serde_json::{Map, Value, json};
 
-use super::environment::EnvNames;
-use super::hooks::{HOOK_EVENTS, command};
+use super::model::EnvNames;
 use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
-use super::version::{OldestVersion, Version};
+use super::model::{HOOK_EVENTS, command};
+use super::model::{OldestVersion, Version};
 
 /// Its screens, hooks and words are those of this version; none before it was tried in a pane.
 const OLDEST: OldestVersion =
@@ -151,7 +151,7 @@ fn dialogs() -> Vec<Dialog> {
 }
 
 /// Writes the settings file and returns the words that name it; a mute program gets its permissions alone.
-pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Result<Vec<String>, String> {
+pub(super) fn hook_words(seat: &PaneStart, mute: bool) -> Result<Vec<String>, String> {
     let file = seat.runtime_dir.join(format!("{}.settings.json", seat.agent));
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
     private_file(&file, settings(seat, mute).to_string().as_bytes()).map_err(failed)?;
@@ -159,7 +159,7 @@ pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Result<Vec<String>, St
     Ok(words(["--settings", file]))
 }
 
-fn settings(seat: &SeatStart, mute: bool) -> Value {
+fn settings(seat: &PaneStart, mute: bool) -> Value {
     let entry = |event| {
         let handler =
             json!({"type": "command", "command": command(&seat.program, event), "timeout": event.timeout_secs});
@@ -171,7 +171,7 @@ fn settings(seat: &SeatStart, mute: bool) -> Value {
 }
 
 /// The commands that need no question, as rules of Claude Code.
-fn allowed(seat: &SeatStart) -> BTreeSet<String> {
+fn allowed(seat: &PaneStart) -> BTreeSet<String> {
     let checks: &[String] = if seat.permissions == Permissions::Edits { &seat.allowed } else { &[] };
     let checks = checks.iter().filter(|line| *line != Check::BUILT_IN).flat_map(|line| simple_commands(line));
     checks
@@ -183,7 +183,7 @@ fn allowed(seat: &SeatStart) -> BTreeSet<String> {
 
 /// The rule that lets the agent read what pairflow writes for it, which lies outside of the worktree. A path that would be
 /// taken for a pattern gets none; then the agent asks.
-fn reads(seat: &SeatStart) -> Option<String> {
+fn reads(seat: &PaneStart) -> Option<String> {
     let path = seat.artifacts.to_str().filter(|path| !path.contains(['*', '?', '[', ']', '(', ')', '!', '\\']))?;
     Some(format!("Read(/{path}/**)"))
 }

@@ -9,14 +9,14 @@
 use pairflow_core::hash::sha256;
 use pairflow_core::rules::{HookKind, PromptBy};
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{Composer, Dialog, SeatStart, Trouble, TroubleKind};
+use pairflow_engine::driver::{Composer, Dialog, PaneStart, Trouble, TroubleKind};
 use pairflow_engine::process::MARK;
 use serde_json::{Value, json};
 
-use super::environment::EnvNames;
-use super::hooks::{HOOK_EVENTS, HookEvent, command};
+use super::model::EnvNames;
 use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
-use super::version::{OldestVersion, Version};
+use super::model::{HOOK_EVENTS, HookSpec, command};
+use super::model::{OldestVersion, Version};
 
 /// Its screens, hooks and words are those of this version; none before it was tried in a pane.
 const OLDEST: OldestVersion = OldestVersion { program: "codex", version: Version(0, 166, 0), package: "@openai/codex" };
@@ -138,14 +138,14 @@ fn dialogs() -> Vec<Dialog> {
 
 /// Returns the words that install our hooks, have Codex trust them, and hand pairflow's variables to its shell whatever
 /// the person's policy for variables is. A mute program gets the variables alone.
-pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Vec<String> {
-    let wanted = |event: &&HookEvent| event.codex && !mute;
+pub(super) fn hook_words(seat: &PaneStart, mute: bool) -> Vec<String> {
+    let wanted = |event: &&HookSpec| event.codex && !mute;
     let ours = || HOOK_EVENTS.iter().filter(wanted).map(|event| (event, command(&seat.program, event)));
-    let hook = |(event, command): (&HookEvent, String)| {
+    let hook = |(event, command): (&HookSpec, String)| {
         let (command, timeout) = (toml(&command), event.timeout_secs);
         format!("hooks.{}=[{{hooks=[{{type=\"command\",command={command},timeout={timeout}}}]}}]", event.name)
     };
-    let trust = |(event, command): (&HookEvent, String)| {
+    let trust = |(event, command): (&HookSpec, String)| {
         let key = toml(&format!("{FLAGS}:{}:0:0", event.label));
         format!("{key}={{trusted_hash={}}}", toml(&fingerprint(event, &command)))
     };
@@ -183,7 +183,7 @@ fn resets_at(record_end: &str) -> Option<i64> {
 }
 
 /// What Codex knows a hook by: the hash of its description with sorted keys.
-fn fingerprint(event: &HookEvent, command: &str) -> String {
+fn fingerprint(event: &HookSpec, command: &str) -> String {
     let handler = json!({"async": false, "command": command, "timeout": event.timeout_secs, "type": "command"});
     let identity = json!({"event_name": event.label, "hooks": [handler]});
     format!("sha256:{}", sha256(identity.to_string().as_bytes()))

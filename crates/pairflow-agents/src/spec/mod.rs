@@ -6,16 +6,11 @@
 
 mod claude;
 mod codex;
-mod environment;
-mod generic;
-mod hooks;
 mod known;
 mod model;
-mod version;
 
-pub use environment::{EnvNames, environment};
-pub use hooks::{HOOK_EVENTS, HookEvent};
 pub use known::spec_of;
-pub use model::{AgentSpec, Opening, PermissionWords};
+pub use model::{
+    AgentSpec, EnvNames, HOOK_EVENTS, HookSpec, OldestVersion, Opening, PermissionWords, Version, environment,
+};
 pub use pairflow_engine::driver::dialog_on;
-pub use version::{OldestVersion, Version};

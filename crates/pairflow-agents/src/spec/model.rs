@@ -1,11 +1,12 @@
 //! The form of an agent's description.
 
-use pairflow_core::rules::{HookKind, Permissions, PromptBy};
-use pairflow_engine::driver::{Composer, Dialog, SeatStart, Session};
-use serde_json::Value;
+use std::fmt;
+use std::path::Path;
 
-use super::environment::EnvNames;
-use super::version::OldestVersion;
+use pairflow_core::rules::{HookKind, Permissions, PromptBy};
+use pairflow_engine::driver::{Composer, Dialog, PaneStart, Session};
+use pairflow_engine::process::may_inherit;
+use serde_json::Value;
 
 /// What stands for the name of a conversation in the words of an [`Opening`].
 const SESSION: &str = "{session}";
@@ -68,7 +69,7 @@ impl AgentSpec {
     /// Returns the program and its arguments. `hook_words` are asked for last: they may name files that are written then.
     pub(super) fn words_of_start(
         &self,
-        seat: &SeatStart,
+        seat: &PaneStart,
         hook_words: impl FnOnce() -> Result<Vec<String>, String>,
     ) -> Result<Vec<String>, String> {
         let opening = self.opening(&seat.session);
@@ -104,7 +105,7 @@ impl AgentSpec {
     }
 
     /// Whether the first prompt is one of the arguments.
-    pub fn prompts(&self, seat: &SeatStart) -> bool {
+    pub fn prompts(&self, seat: &PaneStart) -> bool {
         self.prompt == PromptBy::Argument && !seat.prompt.is_empty()
     }
 
@@ -144,4 +145,186 @@ pub(super) fn lines_from_end(text: &str) -> impl Iterator<Item = Value> {
 
 fn filled(words: &[String], session: &str) -> Vec<String> {
     words.iter().map(|word| word.replace(SESSION, session)).collect()
+}
+
+/// What agents get beyond what every command of a bubble gets. Keys that sign in the person's name are not among it.
+const PERSON: [&str; 5] = ["NODE_EXTRA_CA_CERTS", "ALL_PROXY", "all_proxy", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
+
+/// The terminal that tmux is; every terminal database has it.
+const TERMINAL: &str = "screen-256color";
+
+/// Where programs are looked for if the person has no `PATH`.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Which variables of the person an agent program gets, beyond what all of them get.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EnvNames {
+    /// These.
+    pub names: &'static [&'static str],
+    /// Those that begin so.
+    pub prefixes: &'static [&'static str],
+    /// Those that begin so, if the variable before them is set: credentials of one of several providers.
+    pub with: &'static [(&'static str, &'static [&'static str])],
+    /// Never those that begin so: they are about the conversation that pairflow itself was called in.
+    pub outer: &'static [&'static str],
+    /// What the person has added, by name. It wins over everything but pairflow's own variables.
+    pub added: Vec<String>,
+}
+
+impl EnvNames {
+    fn admit(&self, name: &str, person: &[(String, String)]) -> bool {
+        if name.starts_with("PAIRFLOW_") {
+            return false;
+        }
+        if self.added.iter().any(|added| added == name) {
+            return true;
+        }
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        let set = |flag: &str| person.iter().any(|(name, value)| name == flag && !value.is_empty());
+        let named = self.names.contains(&name) || begins(self.prefixes);
+        let provided = || self.with.iter().any(|(flag, prefixes)| begins(prefixes) && set(flag));
+        let person = may_inherit(name) || name.starts_with("XDG_") || PERSON.contains(&name);
+        !begins(self.outer) && (person || named || provided())
+    }
+}
+
+/// Returns the environment of an agent: what `names` admits of the person's, then `ours`, with the directory of
+/// `program` before everything else in `PATH`.
+pub fn environment(
+    names: &EnvNames,
+    person: &[(String, String)],
+    ours: &[(String, String)],
+    program: &Path,
+) -> Vec<(String, String)> {
+    let is_ours = |name: &str| ours.iter().any(|(one, _)| one == name);
+    let own = |name: &str| matches!(name, "PATH" | "TERM") || is_ours(name);
+    let mut env: Vec<_> = person.iter().filter(|(name, _)| !own(name) && names.admit(name, person)).cloned().collect();
+    let path = person.iter().find(|(name, value)| name == "PATH" && !value.is_empty());
+    let path = path.map_or(USUAL_PATH, |(_, value)| value);
+    env.push(("PATH".to_owned(), with_first(program, path)));
+    env.push(("TERM".to_owned(), TERMINAL.to_owned()));
+    env.extend(ours.iter().cloned());
+    env.sort();
+    env.dedup_by(|later, first| later.0 == first.0);
+    env
+}
+
+/// The agent has to find the same pairflow that started it, whatever else is installed.
+fn with_first(program: &Path, path: &str) -> String {
+    let dir = program.parent().map(|dir| dir.display().to_string()).filter(|dir| !dir.is_empty());
+    match dir {
+        Some(dir) => format!("{dir}:{path}"),
+        None => path.to_owned(),
+    }
+}
+
+/// A version of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+/// The oldest version of a program with which agents in panes are known to work, and where npm has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OldestVersion {
+    /// What the program is called.
+    pub program: &'static str,
+    /// The version.
+    pub version: Version,
+    /// Its package.
+    pub package: &'static str,
+}
+
+impl Version {
+    /// Finds the version in what a program says to `--version`: the first word with three numbers.
+    pub fn find(said: &str) -> Option<Self> {
+        said.split_whitespace().find_map(|word| {
+            let mut numbers = word.split(['-', '+']).next()?.split('.').map(|part| part.parse().ok());
+            let version = Self(numbers.next()??, numbers.next()??, numbers.next()??);
+            numbers.next().is_none().then_some(version)
+        })
+    }
+}
+
+impl OldestVersion {
+    /// The command that installs it. The version is named, because npm otherwise takes an older one for an older Node.js.
+    pub fn install(&self) -> String {
+        format!("npm install -g {}@{}", self.package, self.version)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// A moment at which a program reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HookSpec {
+    /// As the programs call it.
+    pub name: &'static str,
+    /// As Codex calls it in the names of hooks.
+    pub label: &'static str,
+    /// How long the program waits for our answer. Codex allows no more than three seconds at an end.
+    pub timeout_secs: u32,
+    /// Whether Claude Code knows it.
+    pub claude: bool,
+    /// Whether Codex knows it.
+    pub codex: bool,
+}
+
+/// Every moment that pairflow wants to hear of.
+pub const HOOK_EVENTS: [HookSpec; 10] = [
+    both("SessionStart", "session_start", 10),
+    both("UserPromptSubmit", "user_prompt_submit", 10),
+    both("PreToolUse", "pre_tool_use", 10),
+    both("PostToolUse", "post_tool_use", 10),
+    both("PermissionRequest", "permission_request", 600),
+    both("Stop", "stop", 15),
+    both("SessionEnd", "session_end", 3),
+    HookSpec { codex: false, ..both("StopFailure", "stop_failure", 10) },
+    HookSpec { codex: false, ..both("Notification", "notification", 10) },
+    HookSpec { claude: false, ..both("Interrupt", "interrupt", 3) },
+];
+
+const fn both(name: &'static str, label: &'static str, timeout_secs: u32) -> HookSpec {
+    HookSpec { name, label, timeout_secs, claude: true, codex: true }
+}
+
+/// Returns the command line, for a shell, that a program runs at `event`.
+pub(super) fn command(program: &Path, event: &HookSpec) -> String {
+    format!("{} hook {}", quoted(&program.display().to_string()), event.name)
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+');
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_found_in_what_the_programs_say() {
+        for (said, version) in [
+            ("2.1.325 (Claude Code)\n", Some(Version(2, 1, 325))),
+            ("codex-cli 0.166.0\n", Some(Version(0, 166, 0))),
+            ("codex-cli 0.167.0-alpha.1", Some(Version(0, 167, 0))),
+            ("usage: 1.2 or 1.2.3.4", None),
+            ("", None),
+        ] {
+            assert_eq!(Version::find(said), version, "{said:?}");
+        }
+        assert!(Version(2, 1, 197) < Version(2, 1, 325) && Version(0, 166, 0) < Version(1, 0, 0));
+    }
+
+    #[test]
+    fn a_request_for_a_permission_may_wait_longer_than_pairflow_keeps_it_waiting() {
+        let event = HOOK_EVENTS.iter().find(|event| event.name == "PermissionRequest").expect("it is one of them");
+        assert!(u64::from(event.timeout_secs) >= pairflow_engine::session::HELD.as_secs() + 60);
+    }
 }

@@ -7,10 +7,10 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TEST};
-use pairflow_agents::script::{Script, Turn, play};
+use pairflow_agents::script::{Script, ScriptedTurn, play};
 use pairflow_agents::{ExternalDriver, ScriptDriver};
 use pairflow_core::facts::Seat;
-use pairflow_engine::driver::{AgentDriver, DriverError, Started, TurnStart};
+use pairflow_engine::driver::{AgentDriver, DriverError, StartedAgent, TurnStart};
 use pairflow_testkit::wait::wait_until;
 
 /// Writes every argument on a line of its own and ends with the code in `$0.code`, if there is one.
@@ -73,7 +73,7 @@ impl Stage {
             ("PAIRFLOW_REPO".to_owned(), self.dir.path().to_str().unwrap().to_owned()),
             ("PAIRFLOW_BUBBLE".to_owned(), "b1".to_owned()),
         ];
-        let turn = Turn { script, agent, n, program: &program, cwd: &cwd, state_dir: &state_dir, env: &env };
+        let turn = ScriptedTurn { script, agent, n, program: &program, cwd: &cwd, state_dir: &state_dir, env: &env };
         let mut out = Vec::new();
         let code = play(&turn, &mut out);
         (code, String::from_utf8(out).unwrap())
@@ -120,8 +120,15 @@ fn played_in_a_process_of_its_own() {
     let dir = Path::new(&dir);
     let script = Script::parse("script.yaml", &fs::read_to_string(file).unwrap()).unwrap();
     let (program, cwd, state_dir) = (dir.join("pairflow"), dir.join("worktree"), dir.join("state"));
-    let turn =
-        Turn { script: &script, agent: "codex", n: 1, program: &program, cwd: &cwd, state_dir: &state_dir, env: &[] };
+    let turn = ScriptedTurn {
+        script: &script,
+        agent: "codex",
+        n: 1,
+        program: &program,
+        cwd: &cwd,
+        state_dir: &state_dir,
+        env: &[],
+    };
     std::process::exit(play(&turn, &mut std::io::stdout()));
 }
 
@@ -346,10 +353,10 @@ fn turn_start(stage: &Stage) -> TurnStart {
     }
 }
 
-fn running(started: Started) -> pairflow_engine::process::Running {
+fn running(started: StartedAgent) -> pairflow_engine::process::Running {
     match started {
-        Started::Runs(running) => running,
-        Started::Joins => panic!("nothing was started"),
+        StartedAgent::Runs(running) => running,
+        StartedAgent::Joins => panic!("nothing was started"),
     }
 }
 
@@ -424,7 +431,7 @@ fn a_driver_without_a_script_or_program_says_so() {
 #[test]
 fn the_external_driver_starts_nothing() {
     let stage = Stage::new();
-    assert!(matches!(ExternalDriver.start(&turn_start(&stage)), Ok(Started::Joins)));
+    assert!(matches!(ExternalDriver.start(&turn_start(&stage)), Ok(StartedAgent::Joins)));
     assert!(!stage.at("runtime").exists());
 }
 

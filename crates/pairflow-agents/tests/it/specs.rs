@@ -7,7 +7,7 @@ use pairflow_agents::PaneDriver;
 use pairflow_agents::spec::spec_of;
 use pairflow_core::facts::Seat;
 use pairflow_core::rules::{Check, CustomAgent, HookKind, Permissions, PromptBy};
-use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, SeatStart, Session};
+use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, PaneStart, Session};
 
 /// The name of a new conversation.
 const SESSION: &str = "5f0c8a52-1c0e-4f0e-9b58-7a3a2f6d1e01";
@@ -33,12 +33,12 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    fn seat(&self, agent: &str) -> SeatStart {
+    fn seat(&self, agent: &str) -> PaneStart {
         let pairs = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>()
         };
         let path = format!("{}:/usr/bin", self.path("bin").display());
-        SeatStart {
+        PaneStart {
             bubble_id: "fix-it".parse().unwrap(),
             repo: "/home/ada/repo".into(),
             agent: agent.parse().unwrap(),
@@ -58,11 +58,11 @@ impl Bench {
     }
 
     /// Writes down a start without the names of this test's directories.
-    fn words(&self, seat: &SeatStart) -> String {
+    fn words(&self, seat: &PaneStart) -> String {
         self.plain(&PaneDriver.launch(seat).unwrap().argv.join("\n"))
     }
 
-    fn refusal(&self, seat: &SeatStart) -> String {
+    fn refusal(&self, seat: &PaneStart) -> String {
         self.plain(&PaneDriver.launch(seat).unwrap_err().to_string())
     }
 
@@ -78,7 +78,7 @@ fn env_of(launch: &Launch, name: &str) -> Option<String> {
     value
 }
 
-fn resumed(mut seat: SeatStart, prompt: &str) -> SeatStart {
+fn resumed(mut seat: PaneStart, prompt: &str) -> PaneStart {
     seat.session = Session::Resume("an-earlier-one".to_owned());
     seat.prompt = prompt.to_owned();
     seat
@@ -240,7 +240,7 @@ fn codex_trusts_exactly_our_hooks() {
 fn codex_is_started_in_its_own_sandbox() {
     let bench = Bench::new();
     let mut seat = bench.seat("codex");
-    let words = |seat: &SeatStart| {
+    let words = |seat: &PaneStart| {
         let all = bench.words(seat).replace("-c\n", "-c ");
         let shown = |line: &&str| !line.starts_with("-c hooks.") || line.starts_with("-c hooks.Stop=");
         all.lines().filter(shown).collect::<Vec<_>>().join("\n")
@@ -293,7 +293,7 @@ fn codex_is_started_in_its_own_sandbox() {
 #[test]
 fn codex_alone_chooses_the_name_of_its_conversation() {
     let bench = Bench::new();
-    let session = |seat: &SeatStart| PaneDriver.launch(seat).unwrap().session;
+    let session = |seat: &PaneStart| PaneDriver.launch(seat).unwrap().session;
     assert_eq!(session(&bench.seat("claude")).as_deref(), Some(SESSION));
     assert_eq!(session(&bench.seat("codex")), None);
     assert_eq!(session(&resumed(bench.seat("codex"), "")).as_deref(), Some("an-earlier-one"));
@@ -320,7 +320,7 @@ fn everything_without_a_question_needs_a_sandbox() {
         ("codex", &["--yolo"]),
     ];
     for (agent, args) in words {
-        let seat = SeatStart { spec: custom(args), ..bench.seat(agent) };
+        let seat = PaneStart { spec: custom(args), ..bench.seat(agent) };
         assert!(bench.refusal(&seat).contains("there is no sandbox around it"), "{args:?}");
     }
 }
@@ -337,7 +337,7 @@ fn the_environment_is_what_was_named_and_nothing_else() {
         LD_PRELOAD=/evil GIT_DIR=/g PORT=1";
     let pairs = outer.split_whitespace().map(|pair| pair.split_once('=').unwrap());
     seat.person.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let render = |seat: &SeatStart| {
+    let render = |seat: &PaneStart| {
         let env = PaneDriver.launch(seat).unwrap().env;
         let lines = env.iter().map(|(name, value)| format!("{name}={value}"));
         bench.plain(&lines.collect::<Vec<_>>().join("\n"))

@@ -3,12 +3,8 @@
 //! Nobody waits for a notification and nothing fails with one: every channel has its own thread and its own time
 //! limit, and what went wrong is said in the supervisor's log alone. What is news is the core's matter.
 
-mod channel;
-mod desktop;
-mod news;
-mod order;
-mod sound;
-mod webhook;
+mod channels;
+mod notifier;
 
-pub(crate) use news::News;
-pub use sound::bell;
+pub use channels::bell;
+pub(crate) use notifier::Notifier;

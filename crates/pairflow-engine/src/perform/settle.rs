@@ -1,17 +1,22 @@
 //! Pays what is owed, one debt after the other, until nothing is left but running agents.
 
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command, Effect, Refusal, owed};
 use pairflow_core::time::BackOff;
 
-use super::bench::{Bench, Site};
-use super::check::Wanted;
-use super::reproduce::{self, Reproducer};
-use super::{check, commit, open, prepare, snapshot, update};
+use super::checkout::{CheckContext, PreparedCheckout};
+use super::checks::{run_one, run_reproducer};
+use super::git_effects::{commit_approved, prepare_workspace, update_from_base};
+use super::turn::{open_turn, take_snapshot};
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::process::Cancel;
+use crate::git::GitError;
+use crate::process::{Cancel, reap};
 use crate::store::StoreError;
+use crate::store::storage::{Guard, LockMode};
 use crate::workspace::remove_checkout;
 
 /// How often an effect is tried before a person is asked.
@@ -31,7 +36,7 @@ pub struct Settled {
 /// Pays what is owed until only agents are left to run, or until cancelled.
 pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> {
     let mut pauses = PAUSES;
-    let mut bench = None;
+    let mut checkout = None;
     let mut paid = None;
     loop {
         let state = bubble.durable()?.state;
@@ -51,8 +56,8 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
             return Ok(Settled { state, left: debts });
         };
         // It is there for the commands that follow one another, and for nothing else.
-        bench = bench.filter(|_| matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. }));
-        match pay(bubble, &state, effect, &mut bench, cancel) {
+        checkout = checkout.filter(|_| matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. }));
+        match pay(bubble, &state, effect, &mut checkout, cancel) {
             Ok(true) => {
                 pauses.reset();
                 paid = Some(state);
@@ -80,20 +85,18 @@ fn perform(
     bubble: &Bubble,
     state: &BubbleState,
     effect: &Effect,
-    bench: &mut Option<Bench>,
+    checkout: &mut Option<PreparedCheckout>,
     cancel: &Cancel,
 ) -> Result<Option<Command>, EngineError> {
-    let site = Site { bubble, state, cancel, attended: true };
+    let context = CheckContext { bubble, state, cancel, locked: true };
     match effect {
-        Effect::PrepareWorkspace => Ok(prepare::perform(bubble, state, cancel)),
-        Effect::TakeSnapshot { author, number } => snapshot::perform(bubble, state, author.clone(), *number).map(Some),
-        Effect::RunCheck { check, place } => check::perform(site, &Wanted { check, place: *place }, bench),
-        Effect::RunReproducer { finding, command } => {
-            reproduce::perform(site, &Reproducer { finding: *finding, command }, bench)
-        }
-        Effect::OpenTurn { turn } => open::perform(bubble, state, *turn).map(Some),
-        Effect::Update => Ok(Some(update::perform(bubble, state))),
-        Effect::Commit(order) => commit::perform(bubble, state, order),
+        Effect::PrepareWorkspace => Ok(prepare_workspace(bubble, state, cancel)),
+        Effect::TakeSnapshot { author, number } => take_snapshot(bubble, state, author.clone(), *number).map(Some),
+        Effect::RunCheck { check, place } => run_one(context, (check, *place), checkout),
+        Effect::RunReproducer { finding, command } => run_reproducer(context, (*finding, command), checkout),
+        Effect::OpenTurn { turn } => open_turn(bubble, state, *turn).map(Some),
+        Effect::Update => Ok(Some(update_from_base(bubble, state))),
+        Effect::Commit(order) => commit_approved(bubble, state, order),
         Effect::RecordDone => Ok(Some(Command::RecordDone)),
         Effect::RunAgent { .. } | Effect::Deliver { .. } => Ok(None),
     }
@@ -104,10 +107,10 @@ fn pay(
     bubble: &Bubble,
     state: &BubbleState,
     effect: &Effect,
-    bench: &mut Option<Bench>,
+    checkout: &mut Option<PreparedCheckout>,
     cancel: &Cancel,
 ) -> Result<bool, EngineError> {
-    let Some(command) = perform(bubble, state, effect, bench, cancel)? else { return Ok(false) };
+    let Some(command) = perform(bubble, state, effect, checkout, cancel)? else { return Ok(false) };
     match bubble.apply(&command) {
         Ok(_) => Ok(true),
         // Someone else reported it first, or a person has decided otherwise in the meantime: look again.
@@ -134,7 +137,7 @@ fn is_of_the_log(error: &EngineError) -> bool {
 ///
 /// Returns whether that was news.
 fn report(bubble: &Bubble, error: &EngineError) -> Result<bool, EngineError> {
-    let gone = matches!(error, EngineError::Git(git) if matches!(git, crate::git::GitError::NotARepository { .. } | crate::git::GitError::NoMainCheckout { .. }));
+    let gone = matches!(error, EngineError::Git(GitError::NotARepository { .. } | GitError::NoMainCheckout { .. }));
     let reason = sentence(error);
     let command = if gone {
         Command::GiveUp { reason }
@@ -145,6 +148,62 @@ fn report(bubble: &Bubble, error: &EngineError) -> Result<bool, EngineError> {
     match bubble.apply(&command) {
         Ok(applied) => Ok(applied.id.is_some()),
         Err(EngineError::Refused { refusal, .. }) if is_late(&refusal) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// How long a command waits for another process to let go of a bubble.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A bubble in the care of this process; dropping it gives the bubble out of care.
+#[derive(Debug)]
+pub(crate) struct BubbleLock(#[expect(dead_code, reason = "held for its drop alone")] Guard);
+
+impl BubbleLock {
+    /// Takes the bubble into care; nothing if someone else has it for all of `patience`.
+    pub(crate) fn take(bubble: &Bubble, patience: Duration) -> Result<Option<Self>, EngineError> {
+        let disk = &bubble.engine.disk;
+        disk.create_dir(&bubble.control.locks()).map_err(StoreError::from)?;
+        let guard = disk.lock(&path(bubble), LockMode::Exclusive, patience).map_err(StoreError::from)?;
+        Ok(guard.map(Self))
+    }
+
+    /// Takes the bubble into care for processes of this command's own, after the end of those that nobody attends.
+    pub(crate) fn alone(bubble: &Bubble) -> Result<Self, EngineError> {
+        let id = &bubble.id;
+        let care = Self::take(bubble, PATIENCE)?.ok_or_else(|| {
+            EngineError::Effect(format!(
+                "another process works for bubble {id}; look at it with 'pairflow status {id}'"
+            ))
+        })?;
+        reap(&bubble.registry()).map_err(|error| EngineError::Effect(error.to_string()))?;
+        Ok(care)
+    }
+
+    /// Waits until the process that has the bubble lets go of it, and takes it into care. Sleeps in the kernel meanwhile.
+    pub(crate) fn wait(bubble: &Bubble) -> Result<Self, EngineError> {
+        let path = path(bubble);
+        let failed = |error| EngineError::world(format!("cannot lock {}", path.display()), error);
+        loop {
+            let file = crate::regular::open_to_lock(&path).map_err(failed)?;
+            file.lock().map_err(failed)?;
+            // A file that lost its name meanwhile does not count: others would lock the new one.
+            if is_named(&file, &path).map_err(failed)? {
+                return Ok(Self(Guard::new(file)));
+            }
+        }
+    }
+}
+
+fn path(bubble: &Bubble) -> PathBuf {
+    bubble.control.locks().join(format!("{}.care", bubble.id))
+}
+
+fn is_named(file: &std::fs::File, path: &Path) -> io::Result<bool> {
+    let own = file.metadata()?;
+    match std::fs::symlink_metadata(path) {
+        Ok(changed_paths) => Ok((own.dev(), own.ino()) == (changed_paths.dev(), changed_paths.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -1,15 +1,18 @@
 //! Agents in the supervisor's care: one process group for an open turn, none for any other.
 
 use std::path::Path;
+use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command, Effect, Phase, Turn, owed};
+use pairflow_core::ids::BubbleId;
+use pairflow_core::rules::DriverKind;
 
-use super::entry::Playing;
-use super::state::{Message, Supervisor};
-use crate::driver::{Started, TurnStart};
-use crate::engine::{Bubble, EngineError, environment};
+use super::state::{AgentRun, Supervisor, SupervisorEvent};
+use crate::driver::{StartedAgent, TurnStart};
+use crate::engine::{Bubble, Control, EngineError, environment};
 use crate::perform::Settled;
 use crate::process::{Ran, tail};
+use crate::session::{SessionHandle, SessionSetup, forget_dead};
 
 /// How many lines and characters of an agent's output a person is told.
 const LAST: (usize, usize) = (20, 4000);
@@ -26,8 +29,8 @@ impl Supervisor {
             }
             return Ok(());
         };
-        if let Some(playing) = &entry.agent {
-            if playing.turn != number || playing.ended {
+        if let Some(run) = &entry.agent {
+            if run.turn != number || run.ended {
                 // Two processes never share a worktree: once this one is gone, the bubble is looked at again.
                 entry.end_agent();
             }
@@ -42,9 +45,9 @@ impl Supervisor {
             return Ok(());
         }
         match self.start(&bubble, &state, turn, nth) {
-            Ok(playing) => {
+            Ok(run) => {
                 if let Some(entry) = self.entries.get_mut(key) {
-                    entry.agent = playing;
+                    entry.agent = run;
                 }
                 Ok(())
             }
@@ -59,7 +62,7 @@ impl Supervisor {
         state: &BubbleState,
         turn: &Turn,
         nth: u32,
-    ) -> Result<Option<Playing>, EngineError> {
+    ) -> Result<Option<AgentRun>, EngineError> {
         // Between the answer of a person and this start, the brief may not have been written yet.
         bubble.write_brief(state)?;
         let (token, _) = bubble.mint(&turn.agent)?;
@@ -82,29 +85,29 @@ impl Supervisor {
             script: state.rules.script.as_ref().map(Into::into),
         };
         let started = self.setup.driver.start(&start).map_err(|error| EngineError::Effect(error.to_string()))?;
-        let Started::Runs(running) = started else { return Ok(None) };
+        let StartedAgent::Runs(running) = started else { return Ok(None) };
         self.starts += 1;
         let (start, cancel) = (self.starts, running.cancel());
         let answered = state.answered_to(&turn.agent);
-        let playing = Playing { start, turn: turn.number, answered, cancel: cancel.clone(), ended: false };
+        let run = AgentRun { start, turn: turn.number, answered, cancel: cancel.clone(), ended: false };
         let (out, key) = (self.out.clone(), bubble.dir());
         let wait = move || {
             let ran = running.wait();
             // The loop may have ended; then the process ended with it.
-            let _ = out.send(Message::AgentGone(key, start, Box::new(ran)));
+            let _ = out.send(SupervisorEvent::AgentGone(key, start, Box::new(ran)));
         };
         std::thread::Builder::new().name("agent".to_owned()).spawn(wait).map_err(|error| {
             cancel.cancel();
             EngineError::world("cannot wait for an agent", error)
         })?;
-        Ok(Some(playing))
+        Ok(Some(run))
     }
 
     /// An agent's process is gone: in its own open turn that is a question to a person, whatever it was refused before.
     /// One that has asked and was answered meanwhile is started again to read the answer.
     pub(super) fn agent_gone(&mut self, key: &Path, start: u64, ran: &Ran) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let Some(playing) = entry.agent.take_if(|playing| playing.start == start) else { return };
+        let Some(run) = entry.agent.take_if(|run| run.start == start) else { return };
         if entry.leaving {
             return self.leave(key);
         }
@@ -113,10 +116,10 @@ impl Supervisor {
             Ok(loaded) => loaded.state,
             Err(error) => return self.set_back(key, &error),
         };
-        let turn = playing.turn;
+        let turn = run.turn;
         let stuck = matches!(&state.phase, Phase::Running(at)
-            if at.number == turn && at.is_open() && state.answered_to(&at.agent) == playing.answered);
-        if stuck && !playing.ended && !state.paused {
+            if at.number == turn && at.is_open() && state.answered_to(&at.agent) == run.answered);
+        if stuck && !run.ended && !state.paused {
             let agent = state.phase.turn().map_or("", |at| at.agent.as_str());
             let output = bubble.control.runtime(&bubble.id).join(format!("{agent}.log"));
             let how = format!("{} (its output: {})", how(ran), output.display());
@@ -151,5 +154,65 @@ fn how(ran: &Ran) -> String {
         (None, Some(code), _) => format!("with exit code {code}"),
         (None, None, Some(signal)) => format!("by signal {signal}"),
         (None, None, None) => "in an unknown way".to_owned(),
+    }
+}
+
+/// How long after its beginning a stage that has ended is begun anew.
+const AGAIN: Duration = Duration::from_secs(10);
+
+impl Supervisor {
+    /// Tells the stage of a bubble what its log says; one is begun where there is none.
+    pub(super) fn keep_session(&mut self, key: &Path, state: &BubbleState) -> Result<(), EngineError> {
+        let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
+        if state.rules.driver != DriverKind::Tmux || (entry.session.is_none() && state.evidence.workspace.is_none()) {
+            return Ok(());
+        }
+        if entry.session.as_ref().is_some_and(|session| session.is_over() && !state.phase.is_final()) {
+            // A stage does not end before its bubble; whatever ended this one may end the next one as well.
+            if entry.session.as_ref().is_some_and(|session| session.age() < AGAIN) {
+                return Err(EngineError::Effect("what looks after the session has ended too early".to_owned()));
+            }
+            entry.session = None;
+        }
+        if entry.session.is_none() {
+            let log = entry.bubble.control.files(&entry.bubble.id).transcript();
+            let out = self.out.clone();
+            let session = SessionHandle::begin(SessionSetup {
+                bubble: entry.bubble.clone(),
+                driver: self.setup.driver.clone(),
+                program: self.setup.program.clone(),
+                say: self.setup.say.clone(),
+                activity: entry.activity.clone(),
+                // The loop may have ended; then nobody needs to know.
+                over: Box::new(move || drop(out.send(SupervisorEvent::Touched(log.clone())))),
+            })?;
+            if let Some(env) = &entry.person {
+                session.person(env.clone());
+            }
+            entry.session = Some(session);
+        }
+        if let Some(session) = &entry.session {
+            session.look();
+        }
+        Ok(())
+    }
+
+    /// Takes the sessions that did not outlive an earlier supervisor off the lists of what runs.
+    pub(super) fn forget_dead_sessions(&self) {
+        for repo in self.setup.engine.repositories() {
+            if let Err(error) = forget_dead(&Control::of(&repo)) {
+                (self.setup.say)(&format!("{}: {error}", repo.display()));
+            }
+        }
+    }
+
+    /// Keeps the environment of the person who works with a bubble.
+    pub(super) fn set_environment(&mut self, repo: &Path, id: &BubbleId, env: &[(String, String)]) {
+        let key = Control::of(repo).files(id).dir;
+        let Some(entry) = self.entries.get_mut(&key).filter(|_| !env.is_empty()) else { return };
+        entry.person = Some(env.to_vec());
+        if let Some(session) = &entry.session {
+            session.person(env.to_vec());
+        }
     }
 }

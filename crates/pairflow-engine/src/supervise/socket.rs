@@ -12,10 +12,10 @@ use std::time::Duration;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::safe::safe_line;
 
-use crate::caller::{Caller, Owner};
+use crate::caller::{CallerProcess, ProcessOwner};
 use crate::engine::Engine;
 use crate::local_socket::{Limits, Lines, Server, write};
-use crate::supervisor_client::{Ask, Refused, socket_path};
+use crate::supervisor_client::{RefusalLine, SupervisorRequest, socket_path};
 
 /// What callers get.
 const LIMITS: Limits = Limits { name: "socket", callers: 64, write: Duration::from_secs(5) };
@@ -29,12 +29,12 @@ const ENVIRONMENT: (usize, usize) = (4096, 2 * 1024 * 1024);
 const WHY: usize = 200;
 
 /// Someone who asked and waits for one line.
-pub(super) struct Asker {
+pub(super) struct PendingReply {
     reply: Sender<String>,
     told: Receiver<()>,
 }
 
-impl Asker {
+impl PendingReply {
     /// Answers. An asker who is gone already needs no answer.
     pub(super) fn tell(&self, reply: String) {
         let _ = self.reply.send(reply);
@@ -52,7 +52,7 @@ impl Asker {
 /// answer it; `pass_on` says whether anybody takes it. The caller holds the supervisor's lock.
 pub(super) fn listen(
     engine: Engine,
-    pass_on: impl Fn(Ask, Asker) -> bool + Send + Sync + 'static,
+    pass_on: impl Fn(SupervisorRequest, PendingReply) -> bool + Send + Sync + 'static,
 ) -> std::io::Result<Server> {
     let path = socket_path(&engine.dirs);
     let requests = Requests { engine, pass_on: Box::new(pass_on) };
@@ -62,14 +62,14 @@ pub(super) fn listen(
 /// The requests of callers: identifies each caller, and passes on what it may ask.
 struct Requests {
     engine: Engine,
-    pass_on: Box<dyn Fn(Ask, Asker) -> bool + Send + Sync>,
+    pass_on: Box<dyn Fn(SupervisorRequest, PendingReply) -> bool + Send + Sync>,
 }
 
 impl Requests {
     fn serve(&self, stream: &UnixStream) {
         // Looked at before it can say anything: it may be gone right after that.
-        let caller = Caller::at(stream);
-        let ask = match Lines::new(stream, LISTEN).read::<Ask>() {
+        let caller = CallerProcess::at(stream);
+        let ask = match Lines::new(stream, LISTEN).read::<SupervisorRequest>() {
             Ok(ask) => ask,
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 let why = safe_line(&error.to_string(), WHY);
@@ -86,7 +86,7 @@ impl Requests {
         // Hung up when this caller has been served.
         let (_serving, told) = channel::<()>();
         let (reply, from_loop) = channel();
-        let sent = (self.pass_on)(ask, Asker { reply, told });
+        let sent = (self.pass_on)(ask, PendingReply { reply, told });
         match from_loop.recv_timeout(ANSWER) {
             Ok(reply) if sent => drop(std::io::Write::write_all(&mut &*stream, format!("{reply}\n").as_bytes())),
             // A caller that hears nothing knows that the loop is busy, hangs or has ended.
@@ -95,11 +95,11 @@ impl Requests {
     }
 
     /// Refuses what this caller may not ask, with a sentence; its bubble is told.
-    fn admit(&self, caller: &Caller, ask: &Ask) -> Result<(), String> {
+    fn admit(&self, caller: &CallerProcess, ask: &SupervisorRequest) -> Result<(), String> {
         match ask {
-            Ask::Status => Ok(()),
-            Ask::Wake { repo, id, env } if env.is_empty() => self.hint(caller, repo, id),
-            Ask::Wake { repo, id, env } => {
+            SupervisorRequest::Status => Ok(()),
+            SupervisorRequest::Wake { repo, id, env } if env.is_empty() => self.hint(caller, repo, id),
+            SupervisorRequest::Wake { repo, id, env } => {
                 self.command(caller, "wake", Some((repo, id)))?;
                 let bytes: usize = env.iter().map(|(name, value)| name.len() + value.len()).sum();
                 if env.len() > ENVIRONMENT.0 || bytes > ENVIRONMENT.1 {
@@ -111,13 +111,13 @@ impl Requests {
                 }
                 Ok(())
             }
-            Ask::Stop => self.command(caller, "stop", None),
+            SupervisorRequest::Stop => self.command(caller, "stop", None),
         }
     }
 
     /// A hint to look at a bubble: from anybody but those who were started for something else. It commands nothing, and
     /// the file watcher would bring the same.
-    fn hint(&self, caller: &Caller, repo: &Path, id: &BubbleId) -> Result<(), String> {
+    fn hint(&self, caller: &CallerProcess, repo: &Path, id: &BubbleId) -> Result<(), String> {
         match caller.owner(&self.engine, self.known(repo, id), &[]) {
             Some(owner) if !(owner.is_agent() && owner.is(repo, id)) => Err(self.turn_away(&owner, "wake")),
             _ => Ok(()),
@@ -125,7 +125,7 @@ impl Requests {
     }
 
     /// What only a person may ask, about `bubble` if it is about one.
-    fn command(&self, caller: &Caller, verb: &str, bubble: Option<(&Path, &BubbleId)>) -> Result<(), String> {
+    fn command(&self, caller: &CallerProcess, verb: &str, bubble: Option<(&Path, &BubbleId)>) -> Result<(), String> {
         let bubble = bubble.and_then(|(repo, id)| self.known(repo, id));
         if let Some(owner) = caller.owner(&self.engine, bubble, &[]) {
             return Err(self.turn_away(&owner, verb));
@@ -146,7 +146,7 @@ impl Requests {
         self.engine.repositories().iter().any(|one| one == repo).then_some((repo, id))
     }
 
-    fn turn_away(&self, owner: &Owner, verb: &str) -> String {
+    fn turn_away(&self, owner: &ProcessOwner, verb: &str) -> String {
         let name = owner.name();
         owner.warn(&self.engine, verb, format!("{name} has called the supervisor; '{verb}' is for people"));
         format!("'{verb}' is for people, and the caller was started by {name} of bubble {}", owner.bubble)
@@ -155,5 +155,5 @@ impl Requests {
 
 /// Tells a caller why it is refused. One that went away needs no answer.
 fn refuse(stream: &UnixStream, error: String) {
-    let _ = write(stream, &Refused { error });
+    let _ = write(stream, &RefusalLine { error });
 }

@@ -7,17 +7,19 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::time::BackOff;
 
-use super::entry::Entry;
-use super::socket::Asker;
-use super::watch::Watch;
+use super::socket::PendingReply;
+use super::watch::LogWatcher;
 use crate::driver::AgentDriver;
-use crate::engine::{Engine, EngineError};
-use crate::perform::{Care, Settled};
-use crate::process::Ran;
-use crate::supervisor_client::Ask;
+use crate::engine::{Bubble, Engine, EngineError};
+use crate::notify::Notifier;
+use crate::perform::{BubbleLock, Settled};
+use crate::process::{Cancel, Ran};
+use crate::session::{Activity, SessionHandle};
+use crate::supervisor_client::SupervisorRequest;
 
 /// How long to wait before looking again for bubbles that could not be taken into care.
 const SEARCHES: BackOff = BackOff::new(Duration::from_secs(5), Duration::from_secs(600));
@@ -37,31 +39,31 @@ pub struct Setup {
 }
 
 /// What reaches the loop.
-pub(super) enum Message {
+pub(super) enum SupervisorEvent {
     /// A file of a bubble was touched.
     Touched(PathBuf),
     /// Someone asks, and waits for one line.
-    Asked(Ask, Asker),
+    Asked(SupervisorRequest, PendingReply),
     /// The work for a bubble is done.
     Worked(PathBuf, Box<Result<Settled, EngineError>>),
     /// The agent's process of this start is gone.
     AgentGone(PathBuf, u64, Box<Ran>),
     /// Another process has let go of a bubble.
-    Freed((PathBuf, BubbleId), Box<Result<Care, EngineError>>),
+    Freed((PathBuf, BubbleId), Box<Result<BubbleLock, EngineError>>),
 }
 
 /// The loop's own state; all of it can be lost at any moment.
 pub(super) struct Supervisor {
     pub(super) setup: Setup,
-    pub(super) entries: BTreeMap<PathBuf, Entry>,
+    pub(super) entries: BTreeMap<PathBuf, SupervisedBubble>,
     /// Those that another process has in care.
     pub(super) elsewhere: BTreeSet<PathBuf>,
     /// When to look for bubbles once more.
     pub(super) search: Option<Instant>,
     /// How long to wait for that, after several in a row.
     pub(super) searches: BackOff,
-    pub(super) out: Sender<Message>,
-    pub(super) watch: Watch,
+    pub(super) out: Sender<SupervisorEvent>,
+    pub(super) watch: LogWatcher,
     pub(super) waiting: VecDeque<PathBuf>,
     pub(super) workers: usize,
     pub(super) most_workers: usize,
@@ -73,7 +75,7 @@ pub(super) struct Supervisor {
 
 impl Supervisor {
     /// Begins with no bubble in care; what reaches the loop goes through `out`.
-    pub(super) fn new(setup: Setup, out: Sender<Message>, watch: Watch) -> Self {
+    pub(super) fn new(setup: Setup, out: Sender<SupervisorEvent>, watch: LogWatcher) -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             setup,
@@ -89,5 +91,122 @@ impl Supervisor {
             starts: 0,
             closing: Vec::new(),
         }
+    }
+}
+
+/// How long to wait after a failure.
+const PAUSES: BackOff = BackOff::new(Duration::from_millis(250), Duration::from_secs(30));
+
+/// A bubble, and what the supervisor is doing for it.
+pub(super) struct SupervisedBubble {
+    /// Which bubble.
+    pub bubble: Arc<Bubble>,
+    /// Whether an earlier supervisor may have left processes behind.
+    pub fresh: bool,
+    /// Ends the work that is going on for it.
+    pub working: Option<Cancel>,
+    /// Whether something happened since the work began.
+    pub again: bool,
+    /// Whether its silence has to be looked at.
+    pub tick: bool,
+    /// When the agent will have been silent for too long.
+    pub deadline: Option<Instant>,
+    /// When what failed is tried again.
+    pub retry: Option<Instant>,
+    /// The process of the agent whose turn it is, or of one that is ending.
+    pub agent: Option<AgentRun>,
+    /// The session of its interactive agents.
+    pub session: Option<SessionHandle>,
+    /// The environment of the person who works with it.
+    pub person: Option<Vec<(String, String)>>,
+    /// When its agents were last seen at work.
+    pub activity: Activity,
+    /// Whether it goes out of care as soon as nothing runs for it.
+    pub leaving: bool,
+    /// What its person was told.
+    notifier: Notifier,
+    pauses: BackOff,
+    failure: String,
+    _lock: BubbleLock,
+}
+
+/// An agent's process.
+pub(super) struct AgentRun {
+    /// Which of all starts it was: a turn can be started more than once.
+    pub start: u64,
+    /// For which turn it was started.
+    pub turn: u32,
+    /// How many of the agent's questions had been answered by then.
+    pub answered: u32,
+    /// Ends it.
+    pub cancel: Cancel,
+    /// Whether it was ended on purpose.
+    pub ended: bool,
+}
+
+impl SupervisedBubble {
+    /// Puts a bubble on the list of those in care.
+    pub(super) fn new(bubble: Bubble, lock: BubbleLock) -> Self {
+        Self {
+            bubble: Arc::new(bubble),
+            fresh: true,
+            working: None,
+            again: false,
+            tick: false,
+            deadline: None,
+            retry: None,
+            agent: None,
+            session: None,
+            person: None,
+            activity: Activity::default(),
+            leaving: false,
+            notifier: Notifier::default(),
+            pauses: PAUSES,
+            failure: String::new(),
+            _lock: lock,
+        }
+    }
+
+    /// Returns the bubble's directory, which names it among all bubbles of all repositories.
+    pub(super) fn key(&self) -> PathBuf {
+        self.bubble.dir()
+    }
+
+    /// Ends the agent's process, if there is one.
+    pub(super) fn end_agent(&mut self) {
+        if let Some(run) = &mut self.agent {
+            run.ended = true;
+            run.cancel.cancel();
+        }
+    }
+
+    /// Tells the person what is new in the bubble.
+    pub(super) fn tell(&mut self, state: &BubbleState, say: &Arc<dyn Fn(&str) + Send + Sync>) {
+        self.notifier.look(&self.bubble, state, self.person.as_deref(), say);
+    }
+
+    /// Whether nothing runs for the bubble.
+    pub(super) fn is_idle(&self) -> bool {
+        self.working.is_none() && self.agent.is_none()
+    }
+
+    /// When the clock has something to say about the bubble.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.deadline.into_iter().chain(self.retry).min()
+    }
+
+    /// Notes a failure and when to try again, later after each one. Returns whether this is news.
+    pub(super) fn set_back(&mut self, failure: String) -> bool {
+        self.retry = Some(Instant::now() + self.pauses.pause());
+        let notifier = self.failure != failure;
+        self.failure = failure;
+        notifier
+    }
+
+    /// Notes that all is well again.
+    pub(super) fn recovered(&mut self) {
+        self.pauses.reset();
+        self.retry = None;
+        self.failure.clear();
     }
 }

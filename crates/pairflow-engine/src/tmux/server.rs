@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::argv::Script;
+use super::client::CommandList;
+use super::client::probe;
+use super::client::{ClientOutput, run};
 use super::error::TmuxError;
-use super::run::{Said, run};
-use super::socket::knock;
-use super::target::{PaneId, exact};
+use super::error::{PaneId, exact};
 use crate::process::Process;
 
 /// How long one call may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a server is given to end, each time it is asked more firmly.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(5);
 const STDERR_SHOWN: usize = 500;
@@ -65,15 +65,15 @@ impl Tmux {
 
     /// Whether a server is running.
     pub fn is_there(&self) -> bool {
-        knock(&self.socket).is_ok_and(|listener| listener.is_some())
+        probe(&self.socket).is_ok_and(|listener| listener.is_some())
     }
 
     /// Ends the server and with it every pane, also when it answers no more. It is no error if there is none.
     pub fn kill_server(&self) -> Result<(), TmuxError> {
-        let Some(listener) = knock(&self.socket)? else { return self.clean() };
+        let Some(listener) = probe(&self.socket)? else { return self.clean() };
         let process = listener.process();
         drop(listener);
-        let asked = self.call_within(&Script::of(["kill-server"]), LAST_WORDS);
+        let asked = self.call_within(&CommandList::of(["kill-server"]), END_TIMEOUT);
         // A server that does not listen is not waited for; for any other, what counts is whether it is gone.
         let listens = !matches!(asked, Err(TmuxError::TimedOut { .. }));
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)].into_iter().skip(usize::from(!listens)) {
@@ -81,11 +81,11 @@ impl Tmux {
                 // An error means that it is gone already.
                 let _ = rustix::process::kill_process(*pid, signal);
             }
-            if self.is_gone_within(LAST_WORDS, process.as_ref().map(|(_, process)| process))? {
+            if self.is_gone_within(END_TIMEOUT, process.as_ref().map(|(_, process)| process))? {
                 return self.clean();
             }
         }
-        Err(TmuxError::TimedOut { call: "kill-server".into(), millis: LAST_WORDS.as_millis() * 3 })
+        Err(TmuxError::TimedOut { call: "kill-server".into(), millis: END_TIMEOUT.as_millis() * 3 })
     }
 
     /// Returns the words of a command that shows `session` to a person. It works inside another tmux as well.
@@ -98,13 +98,18 @@ impl Tmux {
     }
 
     /// Has a running server do `script`.
-    pub(super) fn call(&self, script: &Script) -> Result<String, TmuxError> {
-        self.call_within(script, self.patience)
+    pub(super) fn call(&self, commands: &CommandList) -> Result<String, TmuxError> {
+        self.call_within(commands, self.patience)
     }
 
     /// Has a running server do `script`, which is about `pane`.
-    pub(super) fn call_at(&self, pane: &PaneId, script: &Script, about: About<'_>) -> Result<String, TmuxError> {
-        let failed = match self.answer(script, about, self.patience) {
+    pub(super) fn call_at(
+        &self,
+        pane: &PaneId,
+        commands: &CommandList,
+        about: CallOptions<'_>,
+    ) -> Result<String, TmuxError> {
+        let failed = match self.answer(commands, about, self.patience) {
             Err(failed @ TmuxError::Failed { .. }) => failed,
             answer => return answer,
         };
@@ -119,51 +124,51 @@ impl Tmux {
     }
 
     /// Does `script`, starting a server for it if there is none.
-    pub(super) fn call_starting(&self, script: &Script, config: Option<&Path>) -> Result<String, TmuxError> {
+    pub(super) fn call_starting(&self, commands: &CommandList, config: Option<&Path>) -> Result<String, TmuxError> {
         let mut words: Vec<OsString> = config.iter().flat_map(|file| ["-f".into(), file.into()]).collect();
-        words.extend(script.words().iter().cloned());
+        words.extend(commands.words().iter().cloned());
         // A configuration that starts plugins takes its time.
-        let said = self.run(&script.call(), self.client(&words), &[], self.patience * 2)?;
-        self.judge(script, said)
+        let said = self.run(&commands.call(), self.client(&words), &[], self.patience * 2)?;
+        self.judge(commands, said)
     }
 
     /// Has a running server do `script`, with what it needs beside its words.
-    pub(super) fn ask(&self, script: &Script, about: About<'_>) -> Result<String, TmuxError> {
-        self.answer(script, about, self.patience)
+    pub(super) fn ask(&self, commands: &CommandList, about: CallOptions<'_>) -> Result<String, TmuxError> {
+        self.answer(commands, about, self.patience)
     }
 
-    fn call_within(&self, script: &Script, limit: Duration) -> Result<String, TmuxError> {
-        self.answer(script, About::default(), limit)
+    fn call_within(&self, commands: &CommandList, limit: Duration) -> Result<String, TmuxError> {
+        self.answer(commands, CallOptions::default(), limit)
     }
 
-    fn answer(&self, script: &Script, about: About<'_>, limit: Duration) -> Result<String, TmuxError> {
-        if knock(&self.socket)?.is_none() {
+    fn answer(&self, commands: &CommandList, about: CallOptions<'_>, limit: Duration) -> Result<String, TmuxError> {
+        if probe(&self.socket)?.is_none() {
             return Err(self.no_server());
         }
         let mut words: Vec<OsString> = vec!["-N".into()];
-        words.extend(script.words().iter().cloned());
+        words.extend(commands.words().iter().cloned());
         let mut client = self.client(&words);
         if let Some(cwd) = about.cwd {
             // A client that cannot enter its directory looks like a missing tmux.
             std::fs::read_dir(cwd).map_err(|source| TmuxError::io("start a program in", cwd, source))?;
             client.current_dir(cwd);
         }
-        let said = self.run(&script.call(), client, about.input, limit)?;
-        self.judge(script, said)
+        let said = self.run(&commands.call(), client, about.input, limit)?;
+        self.judge(commands, said)
     }
 
-    fn judge(&self, script: &Script, said: Said) -> Result<String, TmuxError> {
+    fn judge(&self, commands: &CommandList, said: ClientOutput) -> Result<String, TmuxError> {
         if said.status.success() {
             return Ok(String::from_utf8_lossy(&said.stdout).into_owned());
         }
-        if knock(&self.socket)?.is_none() {
+        if probe(&self.socket)?.is_none() {
             return Err(self.no_server());
         }
         let stderr = String::from_utf8_lossy(&said.stderr).trim().chars().take(STDERR_SHOWN).collect();
-        Err(TmuxError::Failed { call: script.call(), code: said.status.code(), stderr })
+        Err(TmuxError::Failed { call: commands.call(), code: said.status.code(), stderr })
     }
 
-    fn run(&self, call: &str, command: Command, input: &[u8], limit: Duration) -> Result<Said, TmuxError> {
+    fn run(&self, call: &str, command: Command, input: &[u8], limit: Duration) -> Result<ClientOutput, TmuxError> {
         match run(command, input, limit) {
             Ok(Some(said)) => Ok(said),
             Ok(None) => Err(TmuxError::TimedOut { call: call.to_owned(), millis: limit.as_millis() }),
@@ -190,7 +195,7 @@ impl Tmux {
 
     fn is_gone_within(&self, limit: Duration, process: Option<&Process>) -> Result<bool, TmuxError> {
         let deadline = Instant::now() + limit;
-        while knock(&self.socket)?.is_some() || process.is_some_and(|process| !process.is_gone()) {
+        while probe(&self.socket)?.is_some() || process.is_some_and(|process| !process.is_gone()) {
             if Instant::now() >= deadline {
                 return Ok(false);
             }
@@ -217,7 +222,7 @@ impl Tmux {
 
 /// What a call needs beside its words.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct About<'a> {
+pub(super) struct CallOptions<'a> {
     /// What the client reads; less than a pipe holds.
     pub(super) input: &'a [u8],
     /// Where the client is, which is where a program that it starts will be.

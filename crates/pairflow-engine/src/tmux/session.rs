@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::argv::{Script, program};
-use super::error::TmuxError;
-use super::server::{About, Tmux};
-use super::settings;
-use super::target::{PaneId, exact};
+use super::client::{CommandList, program};
+use super::error::{PaneId, TmuxError, exact, inside};
+use super::server::{CallOptions, Tmux};
 
 /// The oldest tmux that knows all we ask for.
 const OLDEST: (u32, u32) = (3, 2);
@@ -68,7 +66,7 @@ impl Tmux {
 
     /// Whether there is a session of exactly this name.
     pub fn has_session(&self, name: &str) -> Result<bool, TmuxError> {
-        match self.call(&Script::of(["has-session", "-t", &exact(name)])) {
+        match self.call(&CommandList::of(["has-session", "-t", &exact(name)])) {
             Ok(_) => Ok(true),
             Err(TmuxError::NoServer { .. } | TmuxError::Failed { .. }) => Ok(false),
             Err(error) => Err(error),
@@ -77,23 +75,23 @@ impl Tmux {
 
     /// Whether anybody looks at a session of the server.
     pub fn is_watched(&self) -> Result<bool, TmuxError> {
-        let clients = self.call(&Script::of(["list-clients", "-F", "#{client_name}"]))?;
+        let clients = self.call(&CommandList::of(["list-clients", "-F", "#{client_name}"]))?;
         Ok(!clients.trim().is_empty())
     }
 
     fn make(&self, plan: &SessionPlan, config: Config) -> Result<PaneId, TmuxError> {
         let fresh = !self.is_there();
-        let hooks = self.call_starting(&settings::begin(), config.file())?;
+        let hooks = self.call_starting(&start_commands(), config.file())?;
         let size = [plan.width.to_string(), plan.height.to_string()];
         let words = program(&plan.argv)?;
         let head = ["new-session", "-d", "-P", "-F", "#{pane_id}", "-s", &plan.name, "-n", "pairflow"];
         let head = head.into_iter().chain(["-x", &size[0], "-y", &size[1], "-c", "", "--"]);
-        let script = settings::without_hooks(&hooks).then(head.chain(words.iter().map(String::as_str)));
-        let mut script = settings::settle(script, &plan.name, (plan.width, plan.height));
+        let commands = without_hooks(&hooks).then(head.chain(words.iter().map(String::as_str)));
+        let mut commands = with_settings(commands, &plan.name, (plan.width, plan.height));
         if fresh {
-            script = script.then(["kill-session", "-a", "-t", &exact(&plan.name)]);
+            commands = commands.then(["kill-session", "-a", "-t", &exact(&plan.name)]);
         }
-        let said = self.ask(&script, About { cwd: Some(&plan.cwd), ..About::default() })?;
+        let said = self.ask(&commands, CallOptions { cwd: Some(&plan.cwd), ..CallOptions::default() })?;
         let pane: PaneId = said.trim_end().parse().map_err(|_| TmuxError::unexpected("new-session", &said))?;
         let there = self.panes()?.into_iter().any(|one| one.id == pane && one.session == plan.name);
         if there { Ok(pane) } else { Err(TmuxError::NoPane { pane }) }
@@ -136,6 +134,73 @@ fn new_enough(version: &str) -> Result<(), TmuxError> {
     if (major, minor) < OLDEST { Err(TmuxError::TooOld { found: version.to_owned() }) } else { Ok(()) }
 }
 
+/// How many lines of history a pane keeps.
+const HISTORY: &str = "10000";
+
+/// What has to hold before there is a session; otherwise some servers end at once.
+const SERVER: &[[&str; 4]] = &[
+    ["set-option", "-s", "exit-empty", "off"],
+    ["set-option", "-s", "exit-unattached", "off"],
+    ["set-option", "-g", "destroy-unattached", "off"],
+    // A pane takes its history from what is set when it is made.
+    ["set-option", "-g", "history-limit", HISTORY],
+    // The line over a pane is its own: set later, it would make the first pane smaller under its program's feet.
+    ["set-option", "-gw", "pane-border-status", "top"],
+];
+
+/// What holds for our session. Set there, and not for the whole server, it stays when the person reads their
+/// configuration again.
+const SESSION: &[(&str, &str)] =
+    &[("destroy-unattached", "off"), ("detach-on-destroy", "on"), ("history-limit", HISTORY)];
+
+/// What holds for our window.
+const WINDOW: &[(&str, &str)] = &[
+    ("remain-on-exit", "on"),
+    ("allow-rename", "off"),
+    ("automatic-rename", "off"),
+    ("synchronize-panes", "off"),
+    ("window-size", "latest"),
+    // Over each pane stands whose it is.
+    ("pane-border-status", "top"),
+    ("pane-border-format", " #{s/[.]view$//:@pairflow} "),
+];
+
+/// Starts a server that stays, and lists its hooks.
+fn start_commands() -> CommandList {
+    let started = SERVER.iter().fold(CommandList::of(["start-server"]), |commands, option| commands.then(option));
+    started.then(["show-hooks", "-g"]).then(["show-hooks", "-g", "-w"])
+}
+
+/// Adds to `script`: without any of the hooks in `listing`.
+fn without_hooks(listing: &str) -> CommandList {
+    let mut names: Vec<&str> = listing.lines().filter_map(hook).collect();
+    names.dedup();
+    names.into_iter().fold(CommandList::default(), |commands, name| commands.then(["set-hook", "-g", "-u", name]))
+}
+
+/// Adds to `script`: our session `name` as we want it, `width` columns and `height` lines large.
+fn with_settings(commands: CommandList, name: &str, (width, height): (u16, u16)) -> CommandList {
+    let target = inside(name);
+    let size = format!("{width}x{height}");
+    let commands = commands.then(["set-option", "-t", &target, "default-size", &size]);
+    let commands = SESSION
+        .iter()
+        .fold(commands, |commands, (name, value)| commands.then(["set-option", "-t", &target, name, value]));
+    let commands = WINDOW
+        .iter()
+        .fold(commands, |commands, (name, value)| commands.then(["set-option", "-w", "-t", &target, name, value]));
+    // The faults of a configuration are shown over the first pane, until somebody presses a key.
+    commands.then(["copy-mode", "-q", "-t", &target])
+}
+
+/// Returns the name of the hook that a line of `show-hooks` is about, if anything hangs on it.
+fn hook(line: &str) -> Option<&str> {
+    let (name, _) = line.split_once(' ')?;
+    let name = name.split('[').next()?;
+    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    plain.then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,5 +214,15 @@ mod tests {
             let error = new_enough(version).unwrap_err().to_string();
             assert_eq!(error, format!("{version} is too old; install tmux 3.2 or newer"));
         }
+    }
+
+    #[test]
+    fn hooks_with_commands_are_found_by_name() {
+        let listing = "after-new-session[0] new-window\nafter-new-session[1] x\nafter-bind-key\npane-died[12] a ; b\n";
+        assert_eq!(
+            listing.lines().filter_map(hook).collect::<Vec<_>>(),
+            ["after-new-session", "after-new-session", "pane-died"]
+        );
+        assert_eq!(without_hooks(listing).words().len(), 4 + 1 + 4);
     }
 }

@@ -6,7 +6,7 @@ use pairflow_core::bubble::{BubbleState, Caller, Command, Committed, Phase, Refu
 use pairflow_core::rules::Rules;
 use pairflow_core::view::inbox::inbox;
 
-use super::{FileState, Hands};
+use super::{Executor, FileState};
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
     GitError, Repo, Wanted, Workspace, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched,
@@ -28,7 +28,7 @@ pub struct Resumed {
 
 /// What becomes of files in which the base branch and the work conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InConflict {
+pub enum ConflictPolicy {
     /// They stop the merge.
     Stop,
     /// A person has edited them; they are taken as they are in the worktree.
@@ -41,7 +41,7 @@ impl Bubble {
     /// Starts the bubble and returns once its workspace is ready. A start that a crash interrupted is taken up again.
     ///
     /// While one process starts it, any other is refused, however far the first one has come.
-    pub fn start(&self, rules: &Rules, hands: &Hands) -> Result<BubbleState, EngineError> {
+    pub fn start(&self, rules: &Rules, executor: &Executor) -> Result<BubbleState, EngineError> {
         let _starting = self.starting()?;
         let before = self.load()?;
         let goes_on = before.state.phase == Phase::Preparing;
@@ -50,7 +50,7 @@ impl Bubble {
         } else {
             // Which work goes on here is no configuration: it was settled when the bubble was made.
             let Rules { continues, prd, policy, .. } = before.state.rules.clone();
-            hands.announce(self);
+            executor.announce(self);
             let start = Command::Start { rules: Box::new(Rules { continues, prd, policy, ..rules.clone() }) };
             self.apply(&start)?.state
         };
@@ -62,8 +62,8 @@ impl Bubble {
         }
         let seq = before.head.seq;
         let extra = Duration::from_secs(rules.check_timeout_secs);
-        hands.wake_at_home(self)?;
-        let ended = hands.carry_out(self, extra, |state| match &state.phase {
+        executor.wake_with_environment(self)?;
+        let ended = executor.carry_out(self, extra, |state| match &state.phase {
             Phase::Preparing => None,
             Phase::Created => Some(Err(())),
             _ => Some(Ok(state.clone())),
@@ -72,10 +72,10 @@ impl Bubble {
     }
 
     /// Waits until the checks have run on the base, or a person has to do something first; returns the state then.
-    pub fn base_checked(&self, state: &BubbleState, hands: &Hands) -> Result<BubbleState, EngineError> {
+    pub fn base_checked(&self, state: &BubbleState, executor: &Executor) -> Result<BubbleState, EngineError> {
         let checks = u32::try_from(state.rules.checks.len() + 1).unwrap_or(u32::MAX);
         let extra = Duration::from_secs(state.rules.check_timeout_secs).saturating_mul(checks);
-        hands.carry_out(self, extra, |state| {
+        executor.carry_out(self, extra, |state| {
             let runs = matches!(state.phase, Phase::Running(_)) && !state.paused;
             (!runs || missing_checks(state).is_empty()).then(|| state.clone())
         })
@@ -109,19 +109,19 @@ impl Bubble {
     ///
     /// The commit is made by this process, in the person's own environment: keys and agents that sign are found there.
     /// An order that a killed process left is taken up.
-    pub fn commit(&self, command: &Command, hands: &Hands) -> Result<Committed, EngineError> {
+    pub fn commit(&self, command: &Command, executor: &Executor) -> Result<Committed, EngineError> {
         let before = self.load()?.state;
         self.restore_worktree(&before)?;
         if let Some(_committing) = self.exclusively("commit")? {
-            let left = matches!(&before.phase, Phase::Approved(approval) if approval.commit.is_some());
-            if !left && !matches!(before.phase, Phase::Committed(_)) {
+            let running_processes = matches!(&before.phase, Phase::Approved(approval) if approval.commit.is_some());
+            if !running_processes && !matches!(before.phase, Phase::Committed(_)) {
                 self.apply(&self.with_author(&before, command)?)?;
             }
             commit_now(self)?;
         } else {
             return Err(self.outrun("commit", "another process is committing it"));
         }
-        let ended = hands.carry_out(self, Duration::from_secs(600), |state| match &state.phase {
+        let ended = executor.carry_out(self, Duration::from_secs(600), |state| match &state.phase {
             Phase::Done(committed) => Some(Ok(committed.clone())),
             Phase::Approved(approval) => match (&approval.commit, &approval.failed) {
                 (None, Some(reason)) => Some(Err(format!("{reason}; then: {}", ways_on(state, approval.hooks)))),
@@ -139,11 +139,11 @@ impl Bubble {
     /// Merges the base branch into the worktree and returns once that is recorded.
     ///
     /// Returns nothing, and records nothing, if the bubble stands on the tip of the base branch already.
-    pub fn update(&self, conflict: InConflict, hands: &Hands) -> Result<Option<BubbleState>, EngineError> {
+    pub fn update(&self, conflict: ConflictPolicy, executor: &Executor) -> Result<Option<BubbleState>, EngineError> {
         let before = self.load()?;
         self.restore_worktree(&before.state)?;
-        let resolved = conflict != InConflict::Stop;
-        if conflict == InConflict::Edited {
+        let resolved = conflict != ConflictPolicy::Stop;
+        if conflict == ConflictPolicy::Edited {
             self.refuse_untouched(&before.state)?;
         }
         let command = if resolved { &Command::UpdateResolved } else { &Command::Update };
@@ -156,8 +156,8 @@ impl Bubble {
         }
         self.apply(command)?;
         let old_base = before.state.evidence.workspace.as_ref().map(|workspace| workspace.base.clone());
-        let state =
-            hands.carry_out(self, Duration::from_secs(600), |state| (!state.gate.updating).then(|| state.clone()))?;
+        let state = executor
+            .carry_out(self, Duration::from_secs(600), |state| (!state.gate.updating).then(|| state.clone()))?;
         let moved = state.evidence.workspace.as_ref().map(|workspace| workspace.base.clone()) != old_base;
         if moved {
             Ok(Some(state))
@@ -203,11 +203,11 @@ impl Bubble {
     }
 
     /// Lets the loop go on. A worktree that was removed by hand is made anew from the newest snapshot first.
-    pub fn resume(&self, hands: &Hands) -> Result<Resumed, EngineError> {
+    pub fn resume(&self, executor: &Executor) -> Result<Resumed, EngineError> {
         let state = self.load()?.state;
         let restored = self.restore_worktree(&state)?;
         let goes_on = matches!(state.phase, Phase::Running(_)) && !state.paused;
-        hands.announce(self);
+        executor.announce(self);
         // Nobody had stopped the loop: with its worktree it has everything again that it needs.
         let state =
             match if restored && goes_on { Ok(state) } else { self.apply(&Command::Resume).map(|done| done.state) } {
@@ -215,7 +215,7 @@ impl Bubble {
                 Err(EngineError::Refused { .. }) if restored => self.load()?.state,
                 other => other?,
             };
-        hands.wake_at_home(self)?;
+        executor.wake_with_environment(self)?;
         Ok(Resumed { state, restored })
     }
 

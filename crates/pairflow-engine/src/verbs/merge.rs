@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use pairflow_core::bubble::{BubbleState, Caller, Command, Phase, Refusal};
 use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::view::status::BaseMoved;
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
-    Advanced, How, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, is_ancestor, merge as advance,
-    merge_tree, own_commit, plan_merge, tree_of,
+    Advanced, How, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, commits_between, conflicts,
+    is_ancestor, merge as advance, merge_tree, own_commit, plan_merge, resolve, tree_of,
 };
-use crate::perform::{Care, Joined, check_joined};
+use crate::perform::{BubbleLock, MergedCommit, check_merged};
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +62,7 @@ pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) 
         MergedTree::Tree(tree) => {
             let joined = own_commit(&git, &tree, &tip, format!("pairflow: rehearsal of {}\n", bubble.id))?;
             // Nobody has the bubble in care, so what runs is not recorded with it.
-            checked(bubble, &state, Joined { commit: &joined, tree: &tree, attended: false }, say)?;
+            checked(bubble, &state, MergedCommit { commit: &joined, tree: &tree, locked: false }, say)?;
             Ok(Rehearsal::Ready(Some(tree)))
         }
     }
@@ -100,9 +101,9 @@ pub fn merge(
         How::Conflict(files) => return Err(conflict(bubble, files)),
         How::Join(commit) if rehearsed.is_some() && Some(&tree_of(&repo.git(), commit)?) == rehearsed => {}
         How::Join(commit) => {
-            let _care = Care::alone(bubble)?;
+            let _lock = BubbleLock::alone(bubble)?;
             let tree = tree_of(&repo.git(), commit)?;
-            checked(bubble, &state, Joined { commit, tree: &tree, attended: true }, say)?;
+            checked(bubble, &state, MergedCommit { commit, tree: &tree, locked: true }, say)?;
         }
         How::AlreadyIn | How::FastForward(_) => {}
     }
@@ -116,8 +117,13 @@ pub fn merge(
 }
 
 /// Checks a joined commit; a check that does not pass stops the merge.
-fn checked(bubble: &Bubble, state: &BubbleState, joined: Joined<'_>, say: &dyn Fn(&str)) -> Result<(), EngineError> {
-    match check_joined(bubble, state, joined, say)? {
+fn checked(
+    bubble: &Bubble,
+    state: &BubbleState,
+    joined: MergedCommit<'_>,
+    say: &dyn Fn(&str),
+) -> Result<(), EngineError> {
+    match check_merged(bubble, state, joined, say)? {
         Some(receipt) => Err(stopped_by(bubble, state, &receipt)),
         None => Ok(()),
     }
@@ -141,4 +147,24 @@ fn stopped_by(bubble: &Bubble, state: &BubbleState, receipt: &Receipt) -> Engine
             "the check '{check}' ({command}) could not be run on the merge of {id} into {base} ({why}), so nothing was merged; fix it, then: pairflow merge {id}"
         ),
     })
+}
+
+impl Bubble {
+    /// Returns how the base branch has moved since the bubble was cut from it or last updated; nothing if it has not, if
+    /// the work is in it, or if git cannot tell.
+    pub fn base_ahead(&self, state: &BubbleState) -> Option<BaseMoved> {
+        let base = &state.evidence.workspace.as_ref()?.base;
+        let (work, over) = match &state.phase {
+            Phase::Done(done) => (Some(&done.commit), state.gate.merged.is_some()),
+            phase => (state.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit), phase.is_final()),
+        };
+        let repo = Repo::locate(self.control.repo()).ok().filter(|_| !over)?;
+        let git = repo.git();
+        let tip = resolve(&git, &format!("refs/heads/{}", state.rules.base_branch)).ok()??;
+        if tip == *base || work.is_some_and(|work| is_ancestor(&git, work, &tip).unwrap_or(false)) {
+            return None;
+        }
+        let commits = commits_between(&git, base, &tip).ok();
+        Some(BaseMoved { commits, conflicts: work.and_then(|work| conflicts(&repo, &tip, work).ok()) })
+    }
 }

@@ -27,7 +27,7 @@ const LINE: [u8; 400] = [b'x'; 400];
 /// How often a hand-over may wait for the disk.
 const SYNCS: f64 = 1.0;
 
-/// Hands over, starts an empty program, and appends a line with a sync, in turns.
+/// Executor over, starts an empty program, and appends a line with a sync, in turns.
 pub(super) fn measure(setting: &Setting, asked: &Asked) -> anyhow::Result<Vec<Row>> {
     let again = Again::new(setting.fixture("pass", WARM)?)?;
     let dir = again.fixture.worktree.as_path();

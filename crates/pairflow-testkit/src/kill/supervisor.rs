@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use pairflow_core::bubble::Effect;
 use pairflow_core::log::Workspace;
 use pairflow_engine::engine::Engine;
-use pairflow_engine::supervisor_client::{Ask, socket_path};
+use pairflow_engine::supervisor_client::{SupervisorRequest, socket_path};
 
 use super::scene::pay;
 
@@ -60,7 +60,7 @@ impl Drop for Doorman {
 fn answer(engine: &Engine, workspace: &Workspace, mut stream: UnixStream) -> std::io::Result<()> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
-    if let Ok(Ask::Wake { repo, id, .. }) = serde_json::from_str(&line)
+    if let Ok(SupervisorRequest::Wake { repo, id, .. }) = serde_json::from_str(&line)
         && let Ok(bubble) = engine.bubble(&repo, &id)
     {
         let waited_for =

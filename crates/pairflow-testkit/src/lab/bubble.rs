@@ -59,7 +59,7 @@ impl Bubble {
         Ok(())
     }
 
-    /// Hands over as an agent does.
+    /// Executor over as an agent does.
     pub(super) fn pass(&mut self, fill: impl FnOnce(PassCommand) -> PassCommand) {
         let by = self.state.phase.turn().expect("an agent passes in its turn").agent.clone();
         let said = || "said".to_owned();

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
-use pairflow_engine::caller::{Caller, Namespaces};
+use pairflow_engine::agent_socket::attempted;
+use pairflow_engine::caller::{CallerProcess, Namespaces};
 use pairflow_engine::engine::{Bubble, Token};
 use pairflow_engine::process::MARK;
-use pairflow_engine::seat::attempted;
 
 use crate::app::{AgentCaller, App};
 use crate::args::BubbleArg;
@@ -24,7 +24,7 @@ impl App {
         about: Option<&BubbleArg>,
         repo: Option<&Path>,
     ) -> Result<(), CommandError> {
-        self.no_agents(verb, repo, Caller::this)?;
+        self.no_agents(verb, repo, CallerProcess::this)?;
         let Ok(engine) = self.engine() else { return Ok(()) };
         Namespaces::insist(&engine.dirs).map_err(|elsewhere| {
             if let Some(Ok(bubble)) = about.map(|about| self.bubble(about, verb)) {
@@ -37,10 +37,10 @@ impl App {
     /// Refuses what only the process of a pane does to an agent. That process may be on record already, as the agent
     /// that it is about to become; none of its parents is.
     pub(crate) fn only_panes(&self, verb: &str, repo: &Path) -> Result<(), CommandError> {
-        self.no_agents(verb, Some(repo), Caller::parents_of_this)
+        self.no_agents(verb, Some(repo), CallerProcess::parents_of_this)
     }
 
-    fn no_agents(&self, verb: &str, repo: Option<&Path>, caller: fn() -> Caller) -> Result<(), CommandError> {
+    fn no_agents(&self, verb: &str, repo: Option<&Path>, caller: fn() -> CallerProcess) -> Result<(), CommandError> {
         if let Some(caller) = self.caller() {
             self.record_attempt(&caller, verb);
             return Err(caller.refusal(verb));

@@ -6,10 +6,10 @@ use std::time::Duration;
 use pairflow_core::bubble::Refusal;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::DriverKind;
+use pairflow_engine::agent_socket::{AgentCall, SendError, say};
 use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
-use pairflow_engine::seat::{Lost, Words, say};
-use pairflow_engine::supervisor_client::{Client, Line};
-use pairflow_engine::verbs::{AgentSays, Heard};
+use pairflow_engine::supervisor_client::{Client, SupervisorConnection};
+use pairflow_engine::verbs::{AgentReply, AgentRequest};
 
 use crate::app::{AgentCaller, App};
 use crate::exit::CommandError;
@@ -32,7 +32,7 @@ pub struct Proven {
     bubble: Bubble,
     agent: AgentId,
     driver: DriverKind,
-    line: Option<Line>,
+    line: Option<SupervisorConnection>,
 }
 
 /// An agent behind the socket of its seat.
@@ -98,7 +98,7 @@ impl App {
 
 impl Sender {
     /// Has the verb recorded; while the agent's own turn is still opening, that takes a little.
-    pub fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
+    pub fn say(&self, said: AgentRequest) -> Result<AgentReply, CommandError> {
         match self {
             Self::Own(proven) => proven.say(said),
             Self::Seat(seated) => seated.say(said),
@@ -116,8 +116,11 @@ impl Sender {
 }
 
 impl Proven {
-    fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
-        let heard = self.bubble.hear(&self.agent, said, self.line.is_some()).map_err(|error| self.told(error))?;
+    fn say(&self, said: AgentRequest) -> Result<AgentReply, CommandError> {
+        let heard = self
+            .bubble
+            .handle_agent_request(&self.agent, said, self.line.is_some())
+            .map_err(|error| self.told(error))?;
         self.wake();
         Ok(heard)
     }
@@ -150,28 +153,28 @@ impl Proven {
 }
 
 impl Seated {
-    fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
-        let words = Words { said, id: self.id.as_deref(), cwd: self.cwd.as_deref(), patience: self.patience };
+    fn say(&self, said: AgentRequest) -> Result<AgentReply, CommandError> {
+        let words = AgentCall { said, id: self.id.as_deref(), cwd: self.cwd.as_deref(), patience: self.patience };
         say(&self.socket, words).map_err(|lost| self.told(lost))
     }
 
-    fn told(&self, lost: Lost) -> CommandError {
+    fn told(&self, lost: SendError) -> CommandError {
         let socket = self.socket.display();
         let id = self.id.as_deref().unwrap_or("ID");
         match lost {
-            Lost::Denied(denial) => denial.into(),
-            Lost::Absent(_) => CommandError::world(format_args!(
+            SendError::Denied(denial) => denial.into(),
+            SendError::Absent(_) => CommandError::world(format_args!(
                 "no supervisor is running, so nothing was recorded; tell the person to run `pairflow supervise` or \
                  `pairflow resume {id}`, then say it again."
             )),
-            Lost::Forbidden(why) => CommandError::world(format_args!(
+            SendError::Forbidden(why) => CommandError::world(format_args!(
                 "this process may not connect to {socket} ({why}); tell the person that the agent's sandbox keeps it from pairflow."
             )),
-            Lost::Unanswered(why) => CommandError::world(format_args!(
+            SendError::Unanswered(why) => CommandError::world(format_args!(
                 "the supervisor has not answered ({why}), so it is not known whether this is recorded; say it again with the \
                  same words: they are recorded once."
             )),
-            Lost::TooLong => {
+            SendError::TooLong => {
                 CommandError::usage(format_args!("{lost}; put it into a file and point to that with --ref."))
             }
         }

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
 use pairflow_core::view::waiting::WaitFor;
-use pairflow_engine::verbs::AgentSays;
+use pairflow_engine::verbs::AgentRequest;
 
 use crate::app::App;
 use crate::args::said;
@@ -52,7 +52,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = AskHumanArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
     let question = app.message("--question", &args.question)?;
-    let heard = sender.say(AgentSays::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
+    let heard = sender.say(AgentRequest::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
     if args.json {
         return out.json("recorded/1", &Recorded::of(&heard));
     }

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::safe::safe;
 use pairflow_engine::engine::{Denial, EngineError};
-use pairflow_engine::verbs::AgentSays;
+use pairflow_engine::verbs::AgentRequest;
 
 use crate::app::{App, fits};
 use crate::args::BubbleArg;
@@ -53,7 +53,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     out.line(format_args!("{}", safe(text.trim_end())))?;
     if reader.is_some() && state.returned_to(&turn.agent).is_some() {
         // The brief says why the work came back. Whether that can be recorded or not, it was read.
-        let _ = app.sender(args.bubble.typed()).and_then(|sender| sender.say(AgentSays::BriefRead));
+        let _ = app.sender(args.bubble.typed()).and_then(|sender| sender.say(AgentRequest::BriefRead));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::log::Key;
-use pairflow_engine::verbs::AgentSays;
+use pairflow_engine::verbs::AgentRequest;
 
 use crate::app::App;
 use crate::args::said;
@@ -60,7 +60,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let summary = app.message("--summary", &args.summary)?;
     let explanation = explanation(app, args.explain.as_deref())?;
     let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(Key));
-    let heard = sender.say(AgentSays::Converged { summary, refs, explanation, reviewed, key })?;
+    let heard = sender.say(AgentRequest::Converged { summary, refs, explanation, reviewed, key })?;
     sender.warn_if_alone(out);
     if args.json {
         return out.json("recorded/1", &Recorded::of(&heard));

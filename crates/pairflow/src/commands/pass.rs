@@ -9,7 +9,7 @@ use pairflow_core::findings::feedback::{self, Claim, Feedback};
 use pairflow_core::ids::{FindingId, MsgId};
 use pairflow_core::log::Key;
 use pairflow_core::view::StateFields;
-use pairflow_engine::verbs::{AgentSays, Handover, Heard};
+use pairflow_engine::verbs::{AgentReply, AgentRequest, PassRequest};
 use serde::Serialize;
 
 use crate::app::App;
@@ -143,7 +143,7 @@ pub(crate) struct Recorded<'a> {
 
 impl<'a> Recorded<'a> {
     /// What is told of a verb that was heard.
-    pub(crate) fn of(heard: &'a Heard) -> Self {
+    pub(crate) fn of(heard: &'a AgentReply) -> Self {
         Self { id: heard.id.as_ref(), repeated: heard.repeated, came_back: &heard.came_back, state: &heard.state }
     }
 }
@@ -153,7 +153,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let sender = app.sender(args.id.as_deref())?;
     let mut args = args;
     name_repeated(matches, &mut args.review)?;
-    let heard = sender.say(AgentSays::Pass(Box::new(handover(app, &args)?)))?;
+    let heard = sender.say(AgentRequest::Pass(Box::new(handover(app, &args)?)))?;
     sender.warn_if_alone(out);
     if args.json {
         return out.json("recorded/1", &Recorded::of(&heard));
@@ -207,10 +207,10 @@ fn name_repeated(matches: &ArgMatches, review: &mut ReviewArgs) -> Result<(), Co
 }
 
 /// Puts together what is said, from flags and files.
-fn handover(app: &App, args: &PassArgs) -> Result<Handover, CommandError> {
+fn handover(app: &App, args: &PassArgs) -> Result<PassRequest, CommandError> {
     let summary = app.message("--summary", &args.summary)?;
     let reviewed = reviewed(app, &args.review)?;
-    Ok(Handover {
+    Ok(PassRequest {
         summary,
         refs: args.refs.clone(),
         intent: args.intent.map(Into::into),

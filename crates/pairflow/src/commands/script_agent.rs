@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_agents::script::{STATE_VARIABLE, Script, Turn, play};
+use pairflow_agents::script::{STATE_VARIABLE, Script, ScriptedTurn, play};
 use pairflow_core::ids::AgentId;
 
 use crate::app::App;
@@ -49,7 +49,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let state_dir = state.ok_or_else(|| {
         CommandError::usage(format_args!("{STATE_VARIABLE} is not set; the supervisor does that for its agents."))
     })?;
-    let turn = Turn {
+    let turn = ScriptedTurn {
         script: &script,
         agent: args.agent.as_str(),
         n: args.nth,

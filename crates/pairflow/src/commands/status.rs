@@ -8,7 +8,7 @@ use pairflow_core::view::Tone;
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::{GitError, Head, Repo, head};
-use pairflow_engine::stage::{Activity, held_notice};
+use pairflow_engine::session::{Activity, held_notice};
 
 use crate::app::App;
 use crate::args::BubbleArg;

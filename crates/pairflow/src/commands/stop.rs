@@ -53,7 +53,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if !args.json {
         out.line(format_args!("Cancelled bubble {}", bubble.id))?;
     }
-    let left = bubble.left();
+    let left = bubble.running_processes();
     if !left.is_nothing() {
         let runs = if left.programs > 1 { "run" } else { "runs" };
         out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` says when they are gone"));

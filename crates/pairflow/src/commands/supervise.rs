@@ -11,7 +11,7 @@ use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
 use pairflow_engine::store::StoreError;
 use pairflow_engine::supervise::{Setup, once, run as supervise};
-use pairflow_engine::supervisor_client::{Ask, Client, spawn};
+use pairflow_engine::supervisor_client::{Client, SupervisorRequest, spawn};
 
 use crate::app::App;
 use crate::args::RepoArg;
@@ -65,7 +65,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     let engine = app.engine()?;
     spawn(&engine, &app.program()?)?;
-    let pid = Client::new(&engine).ask(&Ask::Status).map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
+    let pid = Client::new(&engine)
+        .ask(&SupervisorRequest::Status)
+        .map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
     out.line(format_args!("The supervisor runs in the background as process {pid}"))
 }
 
@@ -85,7 +87,7 @@ fn stay(app: &App) -> Result<(), CommandError> {
 fn settle(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandError> {
     let engine = app.engine()?;
     let root = app.place(repo)?.repo.root;
-    if let Ok(reply) = Client::new(&engine).ask(&Ask::Status) {
+    if let Ok(reply) = Client::new(&engine).ask(&SupervisorRequest::Status) {
         wake_all(&engine, &root)?;
         return out.line(format_args!("A supervisor runs already, as process {}; it was told to look.", reply.pid));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
-use pairflow_engine::supervisor_client::{Client, Health, Reply, Stopped};
+use pairflow_engine::supervisor_client::{Client, Health, Stopped, SupervisorStatus};
 use serde::Serialize;
 
 use crate::app::App;
@@ -75,7 +75,7 @@ impl Shown {
     }
 
     /// One that ran and is gone, if there was one.
-    fn that(reply: Option<Reply>) -> Self {
+    fn that(reply: Option<SupervisorStatus>) -> Self {
         Self {
             running: false,
             answers: false,
@@ -127,7 +127,7 @@ fn shown_after(client: &Client<'_>, stopped: Stopped) -> Shown {
 }
 
 fn status(out: &mut Out, health: Health) -> Result<(), CommandError> {
-    let Reply { pid, version, bubbles, busy, agents } = match health {
+    let SupervisorStatus { pid, version, bubbles, busy, agents } = match health {
         Health::Answers(reply) => reply,
         Health::Hangs(pid) => {
             let process = pid.map(|pid| format!(", process {pid},")).unwrap_or_default();

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::verbs::InConflict;
+use pairflow_engine::verbs::ConflictPolicy;
 
 use crate::app::App;
 use crate::args::BubbleArg;
@@ -39,11 +39,11 @@ pub struct UpdateArgs {
 }
 
 impl UpdateArgs {
-    fn conflict(&self) -> InConflict {
+    fn conflict(&self) -> ConflictPolicy {
         match (self.resolved, self.keep) {
-            (false, _) => InConflict::Stop,
-            (true, false) => InConflict::Edited,
-            (true, true) => InConflict::Kept,
+            (false, _) => ConflictPolicy::Stop,
+            (true, false) => ConflictPolicy::Edited,
+            (true, true) => ConflictPolicy::Kept,
         }
     }
 }

@@ -4,7 +4,7 @@ use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::counted::counted;
 use pairflow_core::facts::Certificate;
 use pairflow_core::safe::safe_line;
-use pairflow_engine::verbs::{Answer, VerifyReport, verify};
+use pairflow_engine::verbs::{VerifyAnswer, VerifyReport, verify};
 
 use crate::app::App;
 use crate::args::BubbleArg;
@@ -60,9 +60,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     } else {
         for row in &report.rows {
             let (paint, mark) = match row.answer {
-                Answer::Holds => (Paint::Good, "ok     "),
-                Answer::Unchecked => (Paint::Warn, "unknown"),
-                Answer::Wrong => (Paint::Bad, "wrong  "),
+                VerifyAnswer::Holds => (Paint::Good, "ok     "),
+                VerifyAnswer::Unchecked => (Paint::Warn, "unknown"),
+                VerifyAnswer::Wrong => (Paint::Bad, "wrong  "),
             };
             let problem = if row.problem.is_empty() { String::new() } else { format!(": {}", row.problem) };
             out.paint(&Line::new().add(paint, mark).plain(format!("  {}{problem}", row.what)))?;
@@ -70,9 +70,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         out.line(format_args!("{}", verdict(&report)))?;
     }
     match report.answer {
-        Answer::Holds => Ok(()),
-        Answer::Unchecked => Err(CommandError::told(Exit::Refused)),
-        Answer::Wrong => Err(CommandError::told(Exit::LogDamaged)),
+        VerifyAnswer::Holds => Ok(()),
+        VerifyAnswer::Unchecked => Err(CommandError::told(Exit::Refused)),
+        VerifyAnswer::Wrong => Err(CommandError::told(Exit::LogDamaged)),
     }
 }
 
@@ -81,12 +81,12 @@ fn verdict(report: &VerifyReport) -> String {
     let id = &report.bubble_id;
     let lines = counted(report.envelopes, "line");
     match (report.answer, &report.certificate) {
-        (Answer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
-        (Answer::Unchecked, _) => {
+        (VerifyAnswer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
+        (VerifyAnswer::Unchecked, _) => {
             format!("Nothing is wrong in {lines} of bubble {id}, but the rows marked unknown cannot be checked here.")
         }
-        (Answer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
-        (Answer::Holds, Some(certificate)) => {
+        (VerifyAnswer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
+        (VerifyAnswer::Holds, Some(certificate)) => {
             let (tree, how) = (certificate.tree.short(), accepted(certificate));
             let waived = match &certificate.waived[..] {
                 [] => String::new(),

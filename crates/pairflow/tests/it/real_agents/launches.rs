@@ -4,7 +4,7 @@
 use pairflow_agents::PaneDriver;
 use pairflow_core::rules::Permissions;
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{AgentDriver, Screen, Session, Trouble, TroubleKind};
+use pairflow_engine::driver::{AgentDriver, PaneScreen, Session, Trouble, TroubleKind};
 use pairflow_testkit::model::{Reply, Scripts};
 use serde_json::{Value, json};
 
@@ -243,7 +243,7 @@ fn a_turn_that_failed_is_trouble_until_the_next_one() {
 #[track_caller]
 fn has_typed(pane: &Pane<'_>, wanted: &str) {
     let composer = pane.launch.composer.clone().unwrap();
-    let typed = || composer.input(&Screen::read(&pane.styled(), pane.cursor()));
+    let typed = || composer.input(&PaneScreen::read(&pane.styled(), pane.cursor()));
     pane.wait(|| typed().filter(|typed| typed == wanted || (!wanted.is_empty() && typed.starts_with(wanted))));
 }
 

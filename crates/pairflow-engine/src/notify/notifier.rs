@@ -1,0 +1,102 @@
+//! What a person was told of one bubble: remembered beside it, so that a supervisor that is started again does not
+//! tell it twice. The file can be deleted at any time; then what still waits is told once more.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pairflow_core::bubble::BubbleState;
+use pairflow_core::view::notify::{Told, news};
+
+use super::channels::{NotificationJob, PersonEnv, play_sound, post_webhook, show_on_desktop};
+use crate::engine::Bubble;
+use crate::regular;
+
+/// The news of one bubble.
+#[derive(Debug, Default)]
+pub(crate) struct Notifier {
+    /// Nothing until the bubble was looked at for the first time.
+    told: Option<Told>,
+    channels: Channels,
+}
+
+impl Notifier {
+    /// Tells `person` what is new in the bubble, if its rules say so. Returns at once.
+    pub(crate) fn look(&mut self, bubble: &Arc<Bubble>, state: &BubbleState, person: PersonEnv<'_>, say: &Say) {
+        let now = Told::all_of(state);
+        let told = self.told.get_or_insert_with(|| read(bubble));
+        if *told == now {
+            return;
+        }
+        if let Some(notification) = news(told, state).filter(|_| state.rules.notifications.enabled) {
+            self.channels.tell(&NotificationJob::new(bubble, notification, &state.rules.notifications, person), say);
+        }
+        if let Err(error) = write(bubble, &now) {
+            say(&format!("{}: cannot note what its person was told: {error}", bubble.id));
+        }
+        self.told = Some(now);
+    }
+}
+
+fn path(bubble: &Bubble) -> PathBuf {
+    bubble.control.runtime(&bubble.id).join("told.json")
+}
+
+fn read(bubble: &Bubble) -> Told {
+    let bytes = regular::read(&path(bubble)).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+fn write(bubble: &Bubble, told: &Told) -> std::io::Result<()> {
+    // Nothing is left behind for a bubble that was deleted meanwhile.
+    if !bubble.dir().exists() {
+        return Ok(());
+    }
+    std::fs::create_dir_all(bubble.control.runtime(&bubble.id))?;
+    regular::write(&path(bubble), serde_json::to_vec(told)?)
+}
+
+/// Where the supervisor tells what it does, a line at a time.
+pub(super) type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How many channels of one bubble may be busy at a time; what comes on top of that is left out.
+const MOST_BUSY: usize = 8;
+
+/// How a person is reached for one bubble.
+#[derive(Debug, Default)]
+pub(super) struct Channels {
+    busy: Arc<AtomicUsize>,
+}
+
+impl Channels {
+    /// Tells the person on every channel that the order names. Returns at once.
+    pub(super) fn tell(&self, job: &NotificationJob, say: &Say) {
+        if job.sound().is_some() {
+            self.spawn("sound", job, play_sound, say);
+        }
+        if job.how.desktop {
+            self.spawn("desktop", job, show_on_desktop, say);
+        }
+        // Whether there is a webhook stands in files, which are read where nobody waits for it.
+        self.spawn("webhook", job, post_webhook, say);
+    }
+
+    fn spawn(&self, name: &str, job: &NotificationJob, way: fn(&NotificationJob) -> Result<(), String>, say: &Say) {
+        let failed = format!("{}: the {name} notification failed", job.bubble.id);
+        if self.busy.fetch_add(1, Ordering::SeqCst) >= MOST_BUSY {
+            self.busy.fetch_sub(1, Ordering::SeqCst);
+            return say(&format!("{failed}: earlier ones are still under way"));
+        }
+        let (job, say_later, busy, failure) = (job.clone(), say.clone(), self.busy.clone(), failed.clone());
+        let thread = std::thread::Builder::new().name(format!("tell-{name}")).spawn(move || {
+            if let Err(why) = way(&job) {
+                say_later(&format!("{failure}: {why}"));
+            }
+            busy.fetch_sub(1, Ordering::SeqCst);
+        });
+        if let Err(error) = thread {
+            self.busy.fetch_sub(1, Ordering::SeqCst);
+            say(&format!("{failed}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! pairflow runs the bubble's own commands on exactly the newest snapshot and keeps what they printed.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pairflow_core::bubble::{BubbleState, Command};
+use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::hash::sha256;
+use pairflow_core::ids::{CommitId, FindingId, TreeId};
+use pairflow_core::rules::{Check, ChecksIn};
+
+use super::checkout::{CheckCommand, CheckContext, OUTPUT_LIMIT, PreparedCheckout, SetupFailure, changed_paths, place};
+use super::own_checks::{check_document, check_red_green};
+use crate::checks::{CheckRun, Checked, run_check};
+use crate::engine::{Bubble, EngineError, port_variables};
+use crate::git::observe;
+use crate::process::Cancel;
+
+/// Runs one check; nothing comes of it when it is cancelled. The checkout is left on `checkout` for what follows.
+pub(super) fn run_one(
+    context: CheckContext<'_>,
+    (check, place): (&Check, Place),
+    checkout: &mut Option<PreparedCheckout>,
+) -> Result<Option<Command>, EngineError> {
+    let CheckContext { bubble, state, .. } = context;
+    let Some(workspace) = &state.evidence.workspace else { return Ok(None) };
+    let (tree, commit) = match &state.evidence.snapshot {
+        Some(snapshot) if place != Place::Base => (&snapshot.tree, &snapshot.commit),
+        _ => (&workspace.base_tree, &workspace.base),
+    };
+    let command = CheckCommand { name: &check.name, command: &check.command, tree };
+    let known = BaselineNote::of(bubble, state, command);
+    let checked = match check {
+        check if check.command == Check::BUILT_IN => Some(check_document(bubble, state, check, tree)?),
+        check if check.name == Check::RED_GREEN => {
+            // It takes the same checkout to the base and sets it up there.
+            *checkout = None;
+            check_red_green(context, check)?
+        }
+        _ if place == Place::Base && known.passed() => Some(passed_before(command)),
+        _ if state.rules.checks_in == ChecksIn::Worktree => run_in_worktree(context, command, place)?,
+        _ => run_on_site(context, command, (commit, place, false), checkout)?,
+    };
+    let Some(checked) = checked else { return Ok(None) };
+    // What pairflow reads out of the tree by itself is as good anywhere.
+    let receipt = Receipt { place, ..store_output(bubble, checked)? };
+    if place == Place::Base {
+        known.note(&receipt);
+    } else {
+        write_tests_file(bubble, state, &receipt)?;
+    }
+    Ok(Some(Command::Checked { receipt }))
+}
+
+/// Runs a command on a checkout of `commit`, and keeps the checkout for the next one. With `may_change_files`, the command may change files.
+fn run_on_site(
+    context: CheckContext<'_>,
+    command: CheckCommand<'_>,
+    (commit, place, may_change_files): (&CommitId, Place, bool),
+    checkout: &mut Option<PreparedCheckout>,
+) -> Result<Option<Checked>, EngineError> {
+    let mut ready = match PreparedCheckout::again(checkout.take(), context, commit, place)? {
+        Ok(ready) => ready,
+        Err(failure) => return Ok(failure.receipt(command)),
+    };
+    let ran = ready.run_after_setup(command, may_change_files, context.cancel)?;
+    // After a command that could not be run, the checkout is not trusted.
+    let sound = |ran: &Checked| !matches!(ran.receipt.outcome, Outcome::CouldNotCheck { .. });
+    *checkout = Some(ready).filter(|_| ran.as_ref().is_some_and(sound));
+    Ok(ran)
+}
+
+/// Runs a command where the agents work, and sees whether the files changed in the meantime.
+fn run_in_worktree(
+    context: CheckContext<'_>,
+    command: CheckCommand<'_>,
+    place: Place,
+) -> Result<Option<Checked>, EngineError> {
+    let CheckContext { bubble, state, cancel, .. } = context;
+    let workspace = bubble.workspace(state)?;
+    workspace.connected()?;
+    // Before the first turn there may be files that the setup command made.
+    let ready = if place == Place::Base { observe(&workspace)? } else { command.tree.clone() };
+    let ports = state.evidence.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
+    let now = || match observe(&workspace) {
+        Ok(now) if now == ready => Ok(command.tree.clone()),
+        other => other.map_err(|error| error.to_string()),
+    };
+    let run = CheckRun {
+        name: command.name,
+        command: command.command,
+        workspace: &workspace.path,
+        place,
+        tree: command.tree,
+        timeout: Duration::from_secs(state.rules.check_timeout_secs),
+        max_output: OUTPUT_LIMIT,
+        env: &bubble.check_env(ports.unwrap_or_default())?,
+        registry: Some(bubble.registry()),
+        observe: &now,
+        changed_files: &|_, now| changed_paths(&workspace, &ready, now),
+    };
+    Ok(run_check(&run, cancel).ok())
+}
+
+/// Stores the output by its hash and completes the receipt.
+pub(super) fn store_output(bubble: &Bubble, checked: Checked) -> Result<Receipt, EngineError> {
+    let name = bubble.artifacts().put_hashed("checks", "txt", &checked.output)?;
+    Ok(Receipt { output: Some(format!("artifact://{name}")), ..checked.receipt })
+}
+
+/// Adds the result to `artifacts/round-<nnn>.tests.txt`.
+fn write_tests_file(bubble: &Bubble, state: &BubbleState, receipt: &Receipt) -> Result<(), EngineError> {
+    let name = format!("round-{:03}.tests.txt", state.rounds.round);
+    let mut text = state.evidence.superseded.iter().chain(&state.evidence.receipts).map(paragraph).collect::<String>();
+    text.push_str(&paragraph(receipt));
+    Ok(bubble.log().project_artifact(&name, text.as_bytes())?)
+}
+
+fn paragraph(receipt: &Receipt) -> String {
+    let result = match &receipt.outcome {
+        Outcome::Passed => "passed".to_owned(),
+        Outcome::Failed { timed_out: true, .. } => "failed: its time was up".to_owned(),
+        Outcome::Failed { exit: Some(code), .. } => format!("failed with exit code {code}"),
+        Outcome::Failed { exit: None, .. } => "failed: ended by a signal".to_owned(),
+        Outcome::CouldNotCheck { why } => format!("could not be run: {why}"),
+    };
+    let (check, command, tree) = (&receipt.check, &receipt.command, &receipt.tree);
+    let output = receipt.output.as_deref().unwrap_or("-");
+    format!(
+        "== {check}: {result} ({} ms)\ncommand: {command}\ntree: {tree}\nwhole output: {output}\n\n{}\n\n",
+        receipt.duration_ms, receipt.tail
+    )
+}
+
+/// How many notes are kept at most.
+const MAX_NOTES: usize = 1_000;
+
+/// Where it is remembered that a command passes on a tree.
+struct BaselineNote {
+    note: PathBuf,
+}
+
+impl BaselineNote {
+    /// The note about this command on this tree, after this setup command.
+    fn of(bubble: &Bubble, state: &BubbleState, command: CheckCommand<'_>) -> Self {
+        let (setup, place) = (state.rules.setup.as_deref().unwrap_or_default(), state.rules.checks_in);
+        let what = format!("{}\0{}\0{setup}\0{place:?}", command.tree, command.command);
+        Self { note: bubble.engine.dirs.state.join("baselines").join(sha256(what.as_bytes())) }
+    }
+
+    /// Whether it passed.
+    fn passed(&self) -> bool {
+        self.note.is_file()
+    }
+
+    /// Remembers a pass.
+    fn note(&self, receipt: &Receipt) {
+        if receipt.outcome.passed() {
+            // Without the note the check runs once more.
+            let _ = self.note.parent().map(make_room);
+            let _ = crate::regular::write(&self.note, "");
+        }
+    }
+}
+
+/// Makes the directory of notes, or empties it when there are many: most are about bases that nobody cuts from any more.
+fn make_room(notes: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(notes)?;
+    if std::fs::read_dir(notes)?.count() >= MAX_NOTES {
+        std::fs::remove_dir_all(notes)?;
+        std::fs::create_dir_all(notes)?;
+    }
+    Ok(())
+}
+
+/// What comes of a check that is known to pass.
+fn passed_before(command: CheckCommand<'_>) -> Checked {
+    let tail = "it passed on this tree before, so it was not run again".to_owned();
+    let receipt = Receipt {
+        check: command.name.to_owned(),
+        command: command.command.to_owned(),
+        tree: command.tree.clone(),
+        outcome: Outcome::Passed,
+        duration_ms: 0,
+        output: None,
+        place: Place::Base,
+        tail: tail.clone(),
+    };
+    Checked { receipt, output: format!("{tail}\n").into_bytes() }
+}
+
+/// Runs one reproducer; nothing comes of it when it is cancelled. The checkout is left on `checkout` for what follows.
+pub(super) fn run_reproducer(
+    context: CheckContext<'_>,
+    (finding, command): (FindingId, &str),
+    checkout: &mut Option<PreparedCheckout>,
+) -> Result<Option<Command>, EngineError> {
+    let Some(snapshot) = &context.state.evidence.snapshot else { return Ok(None) };
+    let name = format!("reproducer of {}", finding);
+    let command = CheckCommand { name: &name, command, tree: &snapshot.tree };
+    let ran = run_on_site(context, command, (&snapshot.commit, place(context.state), true), checkout)?;
+    let receipt = ran.map(|ran| store_output(context.bubble, ran)).transpose()?;
+    Ok(receipt.map(|receipt| Command::Reproduced { finding, receipt }))
+}
+
+/// A commit that joins the work with the base branch.
+#[derive(Clone, Copy)]
+pub(crate) struct MergedCommit<'a> {
+    /// The commit.
+    pub(crate) commit: &'a CommitId,
+    /// Its tree.
+    pub(crate) tree: &'a TreeId,
+    /// Whether the caller has the bubble in its care.
+    pub(crate) locked: bool,
+}
+
+/// Runs the setup command and the checks in a fresh checkout of a joined commit. Returns the first that does not pass.
+pub(crate) fn check_merged(
+    bubble: &Bubble,
+    state: &BubbleState,
+    joined: MergedCommit<'_>,
+    say: &dyn Fn(&str),
+) -> Result<Option<Receipt>, EngineError> {
+    let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+    let cancelled = || EngineError::Effect("the checks of the merged tree were cancelled".to_owned());
+    let running = |command: &str| say(&format!("running '{command}' on the merged tree"));
+    let context = CheckContext { bubble, state, cancel: &cancel, locked: joined.locked };
+    state.rules.setup.iter().for_each(|command| running(command));
+    let mut checkout = match PreparedCheckout::open(context, joined.commit, Place::Fresh)? {
+        Ok(checkout) => checkout,
+        Err(SetupFailure::NotSetUp(ran)) => return Ok(Some(ran.receipt)),
+        Err(SetupFailure::Cancelled) => return Err(cancelled()),
+    };
+    // What pairflow checks by itself belongs to the work, not to what the base brings along.
+    let given_up =
+        |name: &String| state.evidence.waived_checks.contains_key(name) || state.evidence.not_available.contains(name);
+    let wanted = |check: &&Check| !check.is_own() && !given_up(&check.name);
+    for check in state.rules.checks.iter().filter(wanted) {
+        running(&check.command);
+        let command = CheckCommand { name: &check.name, command: &check.command, tree: joined.tree };
+        let ran = checkout.run_after_setup(command, false, &cancel)?.ok_or_else(cancelled)?;
+        if !ran.receipt.outcome.passed() {
+            return Ok(Some(ran.receipt));
+        }
+        checkout.clear()?;
+    }
+    Ok(None)
+}

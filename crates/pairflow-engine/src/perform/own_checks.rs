@@ -1,0 +1,318 @@
+//! The checks of a document, which pairflow does by itself on the newest snapshot.
+
+use std::time::Instant;
+
+use pairflow_core::bubble::BubbleState;
+use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
+use pairflow_core::gates::document::{DocumentCheck, examine, report};
+use pairflow_core::gates::{TestChange, TestChangeKind, is_test_file, may_hold_tests, weakened};
+use pairflow_core::ids::TreeId;
+use pairflow_core::rules::Check;
+
+use super::checkout::{CheckCommand, CheckContext, PreparedCheckout, place};
+use crate::checks::Checked;
+use crate::engine::{Bubble, EngineError};
+use crate::git::{Call, Git, line_diff};
+use crate::process::tail;
+
+/// The longest document, in bytes.
+const LONGEST: usize = 4 * 1024 * 1024;
+/// How much of a report a receipt shows.
+const TAIL: (usize, usize) = (20, 2000);
+
+/// Runs one of the checks of a document.
+pub(super) fn check_document(
+    bubble: &Bubble,
+    state: &BubbleState,
+    check: &Check,
+    tree: &TreeId,
+) -> Result<Checked, EngineError> {
+    let began = Instant::now();
+    let paths = document_paths(state);
+    let (outcome, output) = match DocumentCheck::ALL.into_iter().find(|one| one.name() == check.name) {
+        None => {
+            let why = format!("this pairflow knows no check '{}'", check.name);
+            (Outcome::CouldNotCheck { why: why.clone() }, why)
+        }
+        Some(_) if listed_in_part(state) => {
+            let why = "too many files changed to tell which are the documents; name them with `--document PATH`";
+            (Outcome::CouldNotCheck { why: why.to_owned() }, why.to_owned())
+        }
+        Some(_) if paths.is_empty() => {
+            let why = "no Markdown file was changed; name the document with `--document PATH`".to_owned();
+            (failed(), why)
+        }
+        Some(gate) => match read_documents(bubble, state, tree, &paths)? {
+            Ok(documents) => judge_document(gate, &documents),
+            Err(why) => (Outcome::CouldNotCheck { why: why.clone() }, why),
+        },
+    };
+    let receipt = Receipt {
+        check: check.name.clone(),
+        command: check.command.clone(),
+        tree: tree.clone(),
+        outcome,
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        output: None,
+        tail: tail(output.as_bytes(), TAIL.0, TAIL.1),
+        place: Place::Checkout,
+    };
+    Ok(Checked { receipt, output: output.into_bytes() })
+}
+
+/// The documents: those that were named, else the Markdown files that the bubble changed.
+pub(crate) fn document_paths(state: &BubbleState) -> Vec<String> {
+    if !state.rules.documents.is_empty() {
+        return state.rules.documents.clone();
+    }
+    let changed =
+        state.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).filter(|change| change.status != 'D');
+    let markdown = |path: &&String| [".md", ".markdown"].iter().any(|end| path.to_lowercase().ends_with(end));
+    changed.map(|change| &change.path).filter(markdown).cloned().collect()
+}
+
+fn judge_document(gate: DocumentCheck, documents: &[(String, String)]) -> (Outcome, String) {
+    let remarks: Vec<_> = examine(documents).into_iter().filter(|remark| remark.check == gate).collect();
+    let outcome = if remarks.is_empty() { Outcome::Passed } else { failed() };
+    (outcome, report(gate, &remarks))
+}
+
+fn failed() -> Outcome {
+    Outcome::Failed { exit: Some(1), timed_out: false }
+}
+
+/// Whether the list of changed files was cut, so that a document may be missing in it.
+fn listed_in_part(state: &BubbleState) -> bool {
+    state.rules.documents.is_empty()
+        && state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole.is_some())
+}
+
+/// Reads the documents as `tree` has them; one that is not there is an empty one, which no check takes for good.
+fn read_documents(
+    bubble: &Bubble,
+    state: &BubbleState,
+    tree: &TreeId,
+    paths: &[String],
+) -> Result<Result<Vec<(String, String)>, String>, EngineError> {
+    let git = bubble.workspace(state)?.git();
+    let mut documents = Vec::with_capacity(paths.len());
+    for path in paths {
+        let call = Call::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST);
+        let blob = git.run(call)?;
+        if blob.cut {
+            return Ok(Err(format!("{path} is longer than the {} MiB that can be judged", LONGEST / 1024 / 1024)));
+        }
+        documents.push((path.clone(), String::from_utf8_lossy(&blob.stdout).into_owned()));
+    }
+    Ok(Ok(documents))
+}
+
+/// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
+pub(super) fn check_red_green(context: CheckContext<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
+    let CheckContext { bubble, state, cancel, .. } = context;
+    let (Some(snapshot), Some(workspace)) = (&state.evidence.snapshot, &state.evidence.workspace) else {
+        return Ok(None);
+    };
+    if snapshot.whole.is_some() {
+        let why = "too many files changed to tell which of them are tests".to_owned();
+        return Ok(Some(receipt_without_run(check, snapshot, Outcome::CouldNotCheck { why: why.clone() }, &why)));
+    }
+    let tests = changed_tests(snapshot);
+    if !tests.iter().any(|path| is_test_file(path)) {
+        let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
+        return Ok(Some(receipt_without_run(check, snapshot, Outcome::Failed { exit: None, timed_out: false }, why)));
+    }
+    let command = CheckCommand { name: &check.name, command: &check.command, tree: &snapshot.tree };
+    let mut checkout = match PreparedCheckout::open(context, &workspace.base, place(state))? {
+        Ok(checkout) => checkout,
+        Err(failure) => return Ok(failure.receipt(command)),
+    };
+    // A suite that fails by itself there would fail for any test.
+    let Some(before) = checkout.run_after_setup(command, true, cancel)? else { return Ok(None) };
+    if !before.receipt.outcome.passed() {
+        let why = "the test command does not pass on the base by itself, so a new test cannot be seen to fail there";
+        let outcome = Outcome::CouldNotCheck { why: why.to_owned() };
+        return Ok(Some(Checked { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
+    }
+    copy_tests(bubble, state, &checkout, &tests)?;
+    // The setup command may have to do with the tests, too, and puts back what is not the base's.
+    let ready = checkout.set_up(cancel)?;
+    copy_tests(bubble, state, &checkout, &tests)?;
+    let ran = match ready {
+        Ok(()) => checkout.run_unchecked(command, cancel).map(|ran| judge_new_tests(ran, &tests)),
+        Err(failure) => failure.receipt(command),
+    };
+    checkout.require_setup()?;
+    Ok(ran)
+}
+
+/// The test files that the work added or changed.
+fn changed_tests(snapshot: &Snapshot) -> Vec<String> {
+    let changed = snapshot.changed.iter().filter(|change| change.status != 'D');
+    changed.map(|change| change.path.clone()).filter(|path| is_test_file(path) || is_test_data(path)).collect()
+}
+
+/// Whether a file lies where tests keep what they read.
+fn is_test_data(path: &str) -> bool {
+    let homes = ["tests", "test", "testdata", "fixtures", "__tests__", "__snapshots__", "spec"];
+    let mut parts: Vec<_> = path.split('/').collect();
+    parts.pop();
+    parts.iter().any(|part| homes.contains(part))
+}
+
+/// Writes the test files of the newest snapshot into the checkout of the base.
+fn copy_tests(
+    bubble: &Bubble,
+    state: &BubbleState,
+    checkout: &PreparedCheckout,
+    tests: &[String],
+) -> Result<(), EngineError> {
+    let workspace = bubble.workspace(state)?;
+    let Some(snapshot) = &state.evidence.snapshot else { return Ok(()) };
+    for path in tests {
+        let blob = workspace.git().run(Call::new(["cat-file", "blob", &format!("{}:{path}", snapshot.commit)]))?;
+        let to = checkout.path().join(path);
+        let failed = |error| EngineError::world(format!("cannot write {}", to.display()), error);
+        let parent = to.parent().unwrap_or(checkout.path());
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        if !parent.canonicalize().map_err(failed)?.starts_with(checkout.path().canonicalize().map_err(failed)?) {
+            return Err(EngineError::Effect(format!("{path} leads out of the checkout of the base through a link")));
+        }
+        // A link of the base is replaced, not followed.
+        let _ = std::fs::remove_file(&to);
+        crate::regular::write(&to, &blob.stdout).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Failing on the base is what the new tests are for; passing there means that they prove nothing.
+fn judge_new_tests(mut ran: Checked, tests: &[String]) -> Checked {
+    let names = tests.join(", ");
+    let (outcome, words) = match ran.receipt.outcome {
+        Outcome::Failed { timed_out: false, .. } => {
+            (Outcome::Passed, format!("the tests fail on the base, as they should: {names}"))
+        }
+        Outcome::Passed => {
+            let words = format!("the tests pass on the base already, so they do not show what was changed: {names}");
+            (Outcome::Failed { exit: Some(0), timed_out: false }, words)
+        }
+        Outcome::Failed { .. } => {
+            let why = "the tests did not end on the base within their time".to_owned();
+            (Outcome::CouldNotCheck { why: why.clone() }, why)
+        }
+        Outcome::CouldNotCheck { why } => (Outcome::CouldNotCheck { why: why.clone() }, why),
+    };
+    ran.receipt.outcome = outcome;
+    ran.receipt.tail = format!("{words}\n\n{}", ran.receipt.tail);
+    ran.output.splice(0..0, format!("{words}\n\n").into_bytes());
+    ran
+}
+
+/// A result for which nothing was run.
+fn receipt_without_run(check: &Check, snapshot: &Snapshot, outcome: Outcome, words: &str) -> Checked {
+    let receipt = Receipt {
+        check: check.name.clone(),
+        command: check.command.clone(),
+        tree: snapshot.tree.clone(),
+        outcome,
+        duration_ms: 0,
+        output: None,
+        tail: words.to_owned(),
+        place: Place::Checkout,
+    };
+    Checked { receipt, output: format!("{words}\n").into_bytes() }
+}
+
+/// How much of a difference is read, in bytes.
+const DIFF_LIMIT: usize = 8 * 1024 * 1024;
+/// How many changed tests a snapshot names.
+const MAX_NAMED: usize = 100;
+/// How many files are asked for at once, and how many bytes their names may take.
+const BATCH: (usize, usize) = (500, 64 * 1024);
+/// How often git is asked in all. To find the one file among 500 that is too large takes 19 calls.
+const MAX_CALLS: usize = 100;
+
+/// Names the tests that are weaker in the second tree than in the first, and the files of which nobody knows.
+pub(super) fn weakened_tests(
+    git: &Git,
+    trees: (&TreeId, &TreeId),
+    changed: &[FileChange],
+) -> Result<Vec<TestChange>, EngineError> {
+    let mut files: Vec<_> = changed.iter().filter(|file| may_hold_tests(&file.path)).collect();
+    // Small changes first: one that is too large then hides nothing but itself.
+    files.sort_by_key(|file| file.added.unwrap_or(0).saturating_add(file.removed.unwrap_or(0)));
+    let paths: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
+    let read = read_diffs(git, trees, &paths)?;
+    let mut found = weakened(&read.diff);
+    if let Some(first) = found.get(MAX_NAMED) {
+        let more = format!("{} more changes of tests are not named here", found.len() - MAX_NAMED);
+        let rest = unread(&first.path, &more);
+        found.truncate(MAX_NAMED);
+        found.push(rest);
+    }
+    if let Some(first) = read.unread.first() {
+        let what = match read.unread.len() {
+            1 => "its change is too large to be compared".to_owned(),
+            n => format!("its change, and that of {} more files with tests, is too large to be compared", n - 1),
+        };
+        found.insert(0, unread(first, &what));
+    }
+    Ok(found)
+}
+
+fn unread(path: &str, what: &str) -> TestChange {
+    TestChange::new(path, 1, TestChangeKind::Unread, what)
+}
+
+/// The differences of some files, and the files whose difference is not all there.
+struct TestDiffs<'a> {
+    diff: String,
+    unread: Vec<&'a str>,
+}
+
+fn read_diffs<'a>(git: &Git, trees: (&TreeId, &TreeId), paths: &[&'a str]) -> Result<TestDiffs<'a>, EngineError> {
+    // A name that is no text cannot be asked for.
+    let (named, unread): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|path| !path.contains('\u{fffd}'));
+    let mut read = TestDiffs { diff: String::new(), unread };
+    let mut calls = 0;
+    let mut left = batches(&named);
+    while let Some(batch) = left.pop() {
+        calls += 1;
+        if calls > MAX_CALLS {
+            read.unread.extend(batch);
+            continue;
+        }
+        let answer = line_diff(git, trees, batch, DIFF_LIMIT.saturating_sub(read.diff.len()))?;
+        match batch.len() {
+            _ if !answer.cut => read.diff.push_str(&String::from_utf8_lossy(&answer.stdout)),
+            1 => read.unread.extend(batch),
+            // One of them is too large. What was cut in its middle would look like tests that are gone.
+            n => left.extend([&batch[n / 2..], &batch[..n / 2]]),
+        }
+    }
+    Ok(read)
+}
+
+/// Divides files into such as can be asked for at once, the last ones first.
+fn batches<'p, 'a>(paths: &'p [&'a str]) -> Vec<&'p [&'a str]> {
+    let mut rest = paths;
+    let mut batches = Vec::new();
+    while !rest.is_empty() {
+        let batch;
+        (batch, rest) = rest.split_at(batch_len(rest));
+        batches.push(batch);
+    }
+    batches.reverse();
+    batches
+}
+
+/// How many files from the beginning are asked for at once; one at least.
+fn batch_len(paths: &[&str]) -> usize {
+    let (most, mut room) = BATCH;
+    let fits = |path: &&&str| {
+        let left = room.checked_sub(path.len() + 1);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    paths.iter().take(most).take_while(fits).count().max(1)
+}

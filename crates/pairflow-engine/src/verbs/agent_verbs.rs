@@ -1,0 +1,461 @@
+//! What an agent says, and how it is heard: the same whether it comes from a process that writes itself or through the
+//! socket of a seat. The words are an agent's and prove nothing; what is true about files and trees is found out here.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, Refusal, Seen};
+use pairflow_core::facts::{Answers, Explanation, Finding, RowState, Seat, Step};
+use pairflow_core::findings::Row;
+use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
+use pairflow_core::gates::diff::HunkHeader;
+use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
+use pairflow_core::log::{Body, Intent, Key};
+use pairflow_core::rules::DriverKind;
+use pairflow_core::view::StateFields;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Applied, Bubble, EngineError, says};
+use crate::git::{Git, bare_line_diff};
+use crate::perform::{head_seen, seen};
+
+/// A verb of an agent, with everything that it said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum AgentRequest {
+    /// It hands the work over.
+    Pass(Box<PassRequest>),
+    /// It asks the person.
+    AskHuman {
+        /// The question.
+        question: String,
+        /// The files that it points to.
+        #[serde(default)]
+        refs: Vec<String>,
+        /// The retry key, if one was given.
+        #[serde(default)]
+        key: Option<Key>,
+    },
+    /// It has read in its brief why its work came back.
+    BriefRead,
+    /// It claims that nothing is left to do.
+    Converged {
+        /// In which words.
+        summary: String,
+        /// The files that it points to.
+        #[serde(default)]
+        refs: Vec<String>,
+        /// What the person has to know to decide.
+        #[serde(default)]
+        explanation: Option<Explanation>,
+        /// The slices of a long change that were read.
+        #[serde(default)]
+        reviewed: Vec<u32>,
+        /// The retry key, if one was given.
+        #[serde(default)]
+        key: Option<Key>,
+    },
+}
+
+/// What a hand-over says.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PassRequest {
+    /// What was done.
+    pub summary: String,
+    /// The files that it points to.
+    pub refs: Vec<String>,
+    /// What the other side is asked to do; by default it follows from the seat.
+    pub intent: Option<Intent>,
+    /// What was found; nothing if neither findings nor "no findings" was said.
+    pub findings: Option<Vec<Finding>>,
+    /// What is said to rows of the ledger.
+    pub answers: Answers,
+    /// What the person has to know to decide.
+    pub explanation: Option<Explanation>,
+    /// The steps of a document's review, or the implementer's dry run.
+    pub steps: Vec<Step>,
+    /// What the implementer of a document could not resolve in its dry run.
+    pub blockers: Vec<String>,
+    /// Whether the reviewer wants the person to decide before the loop goes on.
+    pub discuss: bool,
+    /// Whether the reviewer says in so many words that the work has to change.
+    pub insists: bool,
+    /// The slices of a long change that were read.
+    pub reviewed: Vec<u32>,
+    /// The retry key, if one was given.
+    pub key: Option<Key>,
+}
+
+/// What became of a verb: all that its caller is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentReply {
+    /// Who said it.
+    pub by: AgentId,
+    /// The record that stands for it.
+    pub id: Option<MsgId>,
+    /// Whether an earlier attempt had recorded it already.
+    pub repeated: bool,
+    /// Whether nobody tells the caller when there is something to do for it, so that it has to wait by itself.
+    #[serde(default)]
+    pub unnotified: bool,
+    /// The state afterwards.
+    pub state: StateFields,
+    /// Why the work came back to who said it, if it is its turn for that reason.
+    #[serde(default)]
+    pub came_back: Vec<String>,
+    /// Answered findings that a review has neither taken nor refused: they keep the work from being accepted.
+    pub unsettled: Vec<FindingId>,
+}
+
+impl Bubble {
+    /// Records what `agent`, which is proven, says; while its own turn is still opening, that is waited for a little.
+    ///
+    /// `attended` says whether anyone is there to open it.
+    pub fn handle_agent_request(
+        &self,
+        agent: &AgentId,
+        said: AgentRequest,
+        supervised: bool,
+    ) -> Result<AgentReply, EngineError> {
+        let state = self.load()?.state;
+        let applied = match self.command_for(&state, agent, said)? {
+            Command::Converged { by, summary, refs, explanation, reviewed, key, .. } => {
+                self.converged(Claim { by, summary, refs, explanation, reviewed, key }, supervised)?
+            }
+            Command::Pass(pass) => self.hand_over(pass, supervised)?,
+            command => self.apply_when_open(&command, supervised)?,
+        };
+        Ok(AgentReply::of(agent, &applied))
+    }
+
+    /// Records a hand-over. Only if the same words came back before is the worktree looked at: with another tree they
+    /// are a new hand-over.
+    fn hand_over(&self, pass: PassCommand, supervised: bool) -> Result<Applied, EngineError> {
+        let applied = self.apply_when_open(&Command::Pass(pass.clone()), supervised)?;
+        let returned = applied.repeated && pass.key.is_none() && applied.state.returned_to(&pass.by).is_some();
+        if !returned {
+            return Ok(applied);
+        }
+        let tree = match pass.head {
+            // It is refused for that.
+            HeadSeen::Missing => TreeId(String::new()),
+            _ => seen(self, &applied.state)?.tree,
+        };
+        self.apply_when_open(&Command::Pass(PassCommand { tree: Some(tree), ..pass }), supervised)
+    }
+
+    /// Returns what became of the same words if they were recorded after line `seq` of the log.
+    ///
+    /// A caller that lost its line does not know whether it was heard. By now it may be another turn, in which the same
+    /// words would be a new message.
+    pub fn reply_since(
+        &self,
+        seq: u64,
+        agent: &AgentId,
+        said: &AgentRequest,
+    ) -> Result<Option<AgentReply>, EngineError> {
+        let state = self.durable()?.state;
+        let command = self.command_for(&state, agent, said.clone())?;
+        let mut id = None;
+        self.log.visit(&mut |envelope| {
+            if envelope.seq > seq && says(&envelope, &command) {
+                id = Some(envelope.id);
+            }
+        })?;
+        let recorded = |id| AgentReply::of(agent, &Applied { id: Some(id), state, repeated: true, repaired: None });
+        Ok(id.map(recorded))
+    }
+
+    /// The command that the words stand for, with what pairflow finds out itself. Of a claim of convergence that comes
+    /// later, once the turn is open.
+    fn command_for(&self, state: &BubbleState, agent: &AgentId, said: AgentRequest) -> Result<Command, EngineError> {
+        let by = agent.clone();
+        Ok(match said {
+            AgentRequest::Pass(pass) => {
+                let (summary, refs) = self.message(state, &pass.summary, &pass.refs)?;
+                let claims = pass.findings.map(|all| all.into_iter().map(claim).collect::<Result<Vec<_>, _>>());
+                let findings = claims.transpose()?.map(|claims| self.locate(state, agent, claims)).transpose()?;
+                Command::Pass(PassCommand {
+                    refs,
+                    intent: pass.intent,
+                    findings,
+                    answers: pass.answers,
+                    explanation: pass.explanation,
+                    steps: pass.steps,
+                    blockers: pass.blockers,
+                    discuss: pass.discuss,
+                    insists: pass.insists,
+                    reviewed: pass.reviewed,
+                    key: pass.key,
+                    ..PassCommand::new(by, summary, head_seen(self, state)?)
+                })
+            }
+            AgentRequest::BriefRead => {
+                let notice = state.notice_for(&by).map_or(0, |notice| notice.number);
+                Command::Acknowledged { agent: by, notice }
+            }
+            AgentRequest::AskHuman { question, refs, key } => {
+                let (question, refs) = self.message(state, &question, &refs)?;
+                Command::AskHuman { by, question, refs, key }
+            }
+            AgentRequest::Converged { summary, refs, explanation, reviewed, key } => {
+                let (summary, refs) = self.message(state, &summary, &refs)?;
+                let seen = Seen { tree: TreeId(String::new()), differing: Vec::new() };
+                Command::Converged { by, summary, refs, explanation, reviewed, seen, key }
+            }
+        })
+    }
+
+    /// Checks the files that a message points to, and puts a text away that is too long for a line.
+    fn message(&self, state: &BubbleState, text: &str, refs: &[String]) -> Result<(String, Vec<String>), EngineError> {
+        let mut refs = refs.iter().map(|one| self.reference(state, one)).collect::<Result<Vec<_>, _>>()?;
+        let text = self.inline(text, &mut refs)?;
+        Ok((text, refs))
+    }
+}
+
+impl AgentReply {
+    fn of(by: &AgentId, applied: &Applied) -> Self {
+        let Applied { id, state, repeated, .. } = applied;
+        let review_follows = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer);
+        // What the review has opened again is not waiting for its word any more.
+        let waits = |row: &&Row| matches!(row.state, RowState::Fixed | RowState::Disputed) && !review_follows;
+        let answered = state.ledger.blocking().filter(waits).map(|row| row.id);
+        Self {
+            by: by.clone(),
+            id: id.clone(),
+            repeated: *repeated,
+            came_back: state.came_back_to(by),
+            unsettled: answered.collect(),
+            unnotified: state.rules.driver == DriverKind::External,
+            state: StateFields::of(state),
+        }
+    }
+}
+
+/// Takes over what a reviewer claims. Whatever only pairflow finds out is left out, and a file beyond the repository is
+/// refused: its text would be read.
+fn claim(said: Finding) -> Result<Finding, EngineError> {
+    let bad = |why: &str| EngineError::BadInput(format!("a finding {why}"));
+    if said.title.trim().is_empty() {
+        return Err(bad("needs a title"));
+    }
+    if let Some(file) = &said.file {
+        let leads_out = file.starts_with('/') || file.split('/').any(|part| part == "..");
+        if leads_out || file.trim().is_empty() || file.contains('\0') || file.len() > MAX_FILE {
+            return Err(bad("names a file by its path inside the repository"));
+        }
+    }
+    if said.line.is_some_and(|line| line == 0 || said.file.is_none()) {
+        return Err(bad("names a line, from 1, of a file"));
+    }
+    if let Some(command) = &said.reproducer
+        && (command.trim().is_empty() || command.contains('\0') || command.len() > MAX_REPRODUCER)
+    {
+        return Err(bad(&format!("has a command of at most {MAX_REPRODUCER} bytes as its reproducer")));
+    }
+    let Finding { severity, title, detail, file, line, class, suggestion, reproducer, repeats, reverses, .. } = said;
+    let told = Finding { detail, file, line, class, suggestion, ..Finding::new(severity, title) };
+    Ok(Finding { reproducer, repeats, reverses, ..told })
+}
+
+/// An agent's claim that nothing is left to do.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    /// Who claims it; proven.
+    pub by: AgentId,
+    /// In which words.
+    pub summary: String,
+    /// What it points to.
+    pub refs: Vec<String>,
+    /// What the person has to know to decide.
+    pub explanation: Option<Explanation>,
+    /// The slices of a long change that were read.
+    pub reviewed: Vec<u32>,
+    /// The retry key, if one was given.
+    pub key: Option<Key>,
+}
+
+impl Bubble {
+    /// Records a claim of convergence, or refuses it with every criterion that is not met.
+    ///
+    /// `attended` says whether anyone is there to open a turn that is still opening.
+    pub fn converged(&self, claim: Claim, supervised: bool) -> Result<Applied, EngineError> {
+        let blind = Seen { tree: TreeId(String::new()), differing: Vec::new() };
+        let command = |seen: Seen| Command::Converged {
+            by: claim.by.clone(),
+            summary: claim.summary.clone(),
+            refs: claim.refs.clone(),
+            explanation: claim.explanation.clone(),
+            reviewed: claim.reviewed.clone(),
+            seen,
+            key: claim.key.clone(),
+        };
+        self.wait_open(&command(blind.clone()), supervised)?;
+        let state = self.load()?.state;
+        let holds = matches!(&state.phase, Phase::Running(turn) if turn.agent == claim.by && turn.is_open());
+        // A caller that may not claim anything is refused for that; the worktree does not matter then.
+        let seen = if holds { seen(self, &state)? } else { blind };
+        self.apply(&command(seen))
+    }
+
+    /// Approves what the package shows, provided that the worktree still is what was reviewed.
+    ///
+    /// `shown` is the SHA-256 of the package that the person read; without it the one that is up for approval now is
+    /// meant. If something else is up for approval by now, someone else was faster.
+    pub fn approve(&self, shown: Option<&str>, key: Option<Key>) -> Result<Applied, EngineError> {
+        let state = self.load()?.state;
+        let present = match &state.phase {
+            Phase::ReadyForApproval(request) => request.package_sha256.as_str(),
+            _ => "",
+        };
+        let package_sha256 = shown.unwrap_or(present).to_owned();
+        self.restore_worktree(&state)?;
+        let seen = self.seen_for_approval(&state)?;
+        self.apply(&Command::Approve { package_sha256, seen, key }).map_err(|error| match error {
+            EngineError::Refused { id, caller, refusal }
+                if shown.is_some() && matches!(*refusal, Refusal::WrongState { .. }) =>
+            {
+                EngineError::Refused { id, caller, refusal: Box::new(refusal.lost_race()) }
+            }
+            other => other,
+        })
+    }
+
+    fn seen_for_approval(&self, state: &BubbleState) -> Result<Seen, EngineError> {
+        match &state.phase {
+            Phase::ReadyForApproval(_) => seen(self, state),
+            _ => Ok(Seen { tree: TreeId(String::new()), differing: Vec::new() }),
+        }
+    }
+}
+
+/// The largest file in which a line is looked up, in bytes.
+const LARGEST: u64 = 8 * 1024 * 1024;
+/// How much of a line is kept, in characters.
+const ANCHOR: usize = 300;
+/// The longest diff of one file that is looked at, in bytes.
+const DIFF: usize = 4 * 1024 * 1024;
+
+impl Bubble {
+    /// Completes the findings of `by` with what the worktree and the earlier reviews say about them.
+    pub fn locate(
+        &self,
+        state: &BubbleState,
+        by: &AgentId,
+        findings: Vec<Finding>,
+    ) -> Result<Vec<Finding>, EngineError> {
+        if findings.is_empty() || state.evidence.workspace.is_none() {
+            return Ok(findings);
+        }
+        let workspace = self.workspace(state)?;
+        // Whether the worktree can be handed over is decided elsewhere; here nothing is read from another one.
+        let ours = workspace.connected().is_ok();
+        let git = workspace.git();
+        let before = Before { state, by, git: &git, diffs: RefCell::default() };
+        let located = findings.into_iter().map(|finding| Finding {
+            anchor: ours.then(|| anchor(&workspace.path, &finding)).flatten().unwrap_or_default(),
+            seen: before.saw(&finding),
+            ..finding
+        });
+        Ok(located.collect())
+    }
+}
+
+/// The text of the line that a finding is about.
+fn anchor(root: &Path, finding: &Finding) -> Option<String> {
+    let (file, line) = (finding.file.as_deref()?, usize::try_from(finding.line?).ok()?);
+    let path = root.join(file);
+    path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let bytes = crate::regular::read_up_to(&path, LARGEST).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.lines().nth(line.checked_sub(1)?)?;
+    Some(line.trim().chars().take(ANCHOR).collect())
+}
+
+/// What an agent has reviewed before.
+struct Before<'a> {
+    state: &'a BubbleState,
+    by: &'a AgentId,
+    git: &'a Git,
+    /// What changed in each file since; nothing where that cannot be told. A review names few files, often.
+    diffs: RefCell<BTreeMap<String, Option<String>>>,
+}
+
+impl Before<'_> {
+    /// The round in which this agent had reviewed what `finding` is about, if it is unchanged since.
+    fn saw(&self, finding: &Finding) -> Option<u32> {
+        let last = self.state.rounds.reviewed_by.get(self.by)?;
+        let now = self.state.tree()?;
+        let unchanged = last.tree == *now || self.unchanged(&last.tree, now, finding);
+        unchanged.then_some(last.round)
+    }
+
+    /// Whether the line, or else the file, is the same in both trees. What cannot be compared counts as changed.
+    fn unchanged(&self, then: &TreeId, now: &TreeId, finding: &Finding) -> bool {
+        let Some(file) = &finding.file else { return false };
+        let mut diffs = self.diffs.borrow_mut();
+        let diff = diffs.entry(file.clone()).or_insert_with(|| self.diff(then, now, file));
+        let Some(text) = diff else { return false };
+        match finding.line {
+            _ if text.is_empty() => true,
+            None => false,
+            Some(line) => !text.lines().filter_map(HunkHeader::read).any(|hunk| hunk.new.contain(line)),
+        }
+    }
+
+    /// The diff of one file between two trees; nothing if it cannot be had whole.
+    fn diff(&self, then: &TreeId, now: &TreeId, file: &str) -> Option<String> {
+        let diff = bare_line_diff(self.git, (then, now), file, DIFF).ok().filter(|diff| !diff.cut)?;
+        Some(String::from_utf8_lossy(&diff.stdout).into_owned())
+    }
+}
+
+impl Bubble {
+    /// Returns the person's newest answer to a question of `agent`, if there is one in words.
+    pub fn last_answer(&self, agent: &AgentId) -> Result<Option<String>, EngineError> {
+        let asker = Party::Agent(agent.clone());
+        let (mut asked, mut answer) = (Vec::new(), None);
+        self.log().visit(&mut |envelope| match envelope.event.body {
+            Body::HumanQuestion(_) if envelope.event.sender == asker => asked.push(envelope.id),
+            Body::HumanReply(reply) if envelope.event.in_reply_to.is_some_and(|id| asked.contains(&id)) => {
+                answer = Some(reply.message);
+            }
+            _ => {}
+        })?;
+        Ok(answer.filter(|text| !text.is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pairflow_core::facts::Severity;
+
+    use super::*;
+
+    #[test]
+    fn a_finding_holds_only_what_a_reviewer_may_say() {
+        let said = Finding {
+            id: Some(FindingId(7)),
+            anchor: "forged".to_owned(),
+            seen: Some(1),
+            file: Some("src/a.rs".to_owned()),
+            line: Some(3),
+            blocker: true,
+            ..Finding::new(Severity::P1, "no lock")
+        };
+        let taken = claim(said.clone()).unwrap();
+        assert!(!taken.blocker);
+        assert_eq!((taken.id, taken.seen), (None, None));
+        assert_eq!((taken.anchor.as_str(), taken.line), ("", Some(3)));
+        for file in ["/etc/passwd", "../x", "a/../../x", "", "a\0b"] {
+            assert!(claim(Finding { file: Some(file.to_owned()), ..said.clone() }).is_err(), "{file:?}");
+        }
+        assert!(claim(Finding { line: Some(0), ..said.clone() }).is_err());
+        assert!(claim(Finding { file: None, ..said.clone() }).is_err(), "a line of no file");
+        assert!(claim(Finding { title: " \n".to_owned(), ..said.clone() }).is_err());
+        assert!(claim(Finding { reproducer: Some(" ".to_owned()), ..said }).is_err());
+    }
+}
