@@ -325,6 +325,6 @@ mod tests {
     #[test]
     fn a_request_for_a_permission_may_wait_longer_than_pairflow_keeps_it_waiting() {
         let event = HOOK_EVENTS.iter().find(|event| event.name == "PermissionRequest").expect("it is one of them");
-        assert!(u64::from(event.timeout_secs) >= pairflow_engine::session::HELD.as_secs() + 60);
+        assert!(u64::from(event.timeout_secs) >= pairflow_engine::session::HOOK_WAIT.as_secs() + 60);
     }
 }

@@ -1,4 +1,4 @@
-//! What the hooks of an agent's CLI report, and what they can be answered.
+//! What the hooks of an agent program report, and what they can be answered.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 /// The longest prompt that is handed on, in bytes.
 const PROMPT: usize = 2048;
-/// How much of it is left for the notices that stand behind the cut.
+/// How much of it is reserved for notices behind the cut.
 const NOTICES: usize = 400;
-/// The longest text of what a tool is to do, in columns: a person may have to decide on it.
+/// The longest description of what a tool will do, in columns: a person may have to decide on it.
 const TOOL: usize = 1000;
 /// The longest text of any other field, in columns.
 const TEXT: usize = 300;
@@ -26,10 +26,10 @@ const MARK: usize = 128;
 /// The longest path of a transcript, in bytes.
 const PATH: usize = 4096;
 
-/// The events that the CLIs know. Both name them alike.
+/// The events of the agent programs, which name them alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum HookName {
-    /// A session begins; Codex says so with the first prompt only.
+    /// A conversation begins; Codex reports it with the first prompt.
     SessionStart,
     /// A prompt has arrived.
     UserPromptSubmit,
@@ -37,66 +37,57 @@ pub enum HookName {
     PreToolUse,
     /// A tool was used.
     PostToolUse,
-    /// A tool may be used only if somebody allows it.
+    /// A tool needs a permission.
     PermissionRequest,
     /// The agent ends its turn.
     Stop,
     /// The agent's turn ended because the model could not be reached.
     StopFailure,
-    /// Somebody interrupted the agent.
+    /// A person interrupted the agent.
     Interrupt,
-    /// The CLI tells its user something.
+    /// The program notifies its user.
     Notification,
     /// The session ends.
     SessionEnd,
 }
 
-/// One event of an agent's CLI. What it says is a report, never a verb.
+/// One event of an agent program. It is a report, never a verb.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HookCall {
     /// What happened.
     pub event: HookName,
     /// The mark of the program whose hook it is, if its environment has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
-    /// The session of the CLI.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The name of the conversation.
     pub session: Option<String>,
-    /// Where the CLI keeps its transcript.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Where the program keeps its transcript.
     pub transcript: Option<PathBuf>,
     /// The prompt: its beginning, and every notice of pairflow that is in the rest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Which tool it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// What the tool is to do, byte for byte; a view makes it fit to be shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_text: Option<String>,
-    /// Whether that is all of it: nothing is cut, and nothing beside it matters.
+    /// Whether nothing is cut, and no other input matters.
     #[serde(default)]
     pub tool_text_whole: bool,
-    /// What the CLI says about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The message that comes with it.
     pub message: Option<String>,
     /// What went wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Whether the agent goes on already because its end was refused before.
+    /// Whether the agent goes on because an earlier stop was refused.
     #[serde(default)]
     pub stop_hook_active: bool,
-    /// Why the session began or ended, or what kind of notification it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Why the conversation began or ended, or the kind of notification.
     pub reason: Option<String>,
 }
 
-/// What a hook may tell its CLI.
+/// What a hook may answer its program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum HookAnswer {
-    /// Nothing: the CLI does what it does without the hook.
+    /// No decision: the program goes on as if there were no hook.
     Nothing,
     /// The agent may not end its turn yet.
     Block {
@@ -112,8 +103,8 @@ pub enum HookAnswer {
     },
 }
 
-/// An event of the agent in one seat, with a way to answer. The caller waits until it is answered or dropped; so it is
-/// dropped only once it is dealt with.
+/// An event of an agent, with a way to answer. The caller waits until it is answered or dropped, so drop it only once it
+/// is handled.
 #[derive(Debug)]
 pub struct HookEvent {
     /// Whose hook it is.
@@ -122,8 +113,8 @@ pub struct HookEvent {
     pub call: HookCall,
     /// Takes the answer. A caller that is gone needs none.
     pub answer: Sender<HookAnswer>,
-    /// Is there as long as the caller is.
-    pub there: Weak<()>,
+    /// Upgradable while the caller is connected.
+    pub alive: Weak<()>,
 }
 
 impl HookName {
@@ -140,18 +131,18 @@ impl HookName {
         Self::SessionEnd,
     ];
 
-    /// Returns how long the hook waits until its event is dealt with; nothing for one that is only handed on.
+    /// Returns how long the hook waits for its event to be handled; `None` for one that is only forwarded.
     pub(crate) fn patience(self) -> Option<Duration> {
         match self {
             Self::Stop => Some(Duration::from_secs(8)),
-            // Somebody may be asked. The CLI ends a hook that takes longer than ten minutes.
+            // A person may be asked. The programs end a hook after ten minutes.
             Self::PermissionRequest => Some(Duration::from_secs(570)),
             Self::UserPromptSubmit | Self::SessionStart => Some(Duration::from_secs(3)),
             _ => None,
         }
     }
 
-    /// Whether the event must not get lost while the supervisor is starting again.
+    /// Whether the event must not get lost while the supervisor restarts.
     pub(super) fn insists(self) -> bool {
         matches!(self, Self::Stop | Self::UserPromptSubmit | Self::SessionStart | Self::PermissionRequest)
     }
@@ -159,14 +150,14 @@ impl HookName {
 
 impl fmt::Display for HookName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The variants are named as the CLIs name the events.
+        // The variants have the names that the programs use.
         fmt::Debug::fmt(self, f)
     }
 }
 
-/// Why a text names no event.
+/// A text that names no event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no agent reports such an event")]
+#[error("unknown hook event")]
 pub struct BadHookName;
 
 impl FromStr for HookName {
@@ -178,7 +169,7 @@ impl FromStr for HookName {
 }
 
 impl HookCall {
-    /// An event of which nothing else is known.
+    /// Returns an event without details.
     pub fn new(event: HookName) -> Self {
         Self {
             event,
@@ -196,8 +187,8 @@ impl HookCall {
         }
     }
 
-    /// Returns the event with every text cut to its limit. What cannot be the name of a session is none: it may become
-    /// an argument of the CLI one day.
+    /// Returns the event with every text cut to its limit. An invalid name of a conversation is dropped: it may become an
+    /// argument of the program.
     pub(super) fn bounded(self) -> Self {
         let line = |text: Option<String>| text.map(|text| safe_line(&text, TEXT)).filter(|text| !text.is_empty());
         Self {
@@ -220,7 +211,7 @@ impl HookCall {
     }
 }
 
-/// Whether there is room for all of `text` where a person decides on it.
+/// Whether all of `text` can be shown to the person who decides on it.
 fn is_showable(text: &str) -> bool {
     !text.is_empty() && width(&exact_line(text)) <= TOOL
 }
@@ -234,7 +225,7 @@ fn is_session(name: &str) -> bool {
     name.len() <= SESSION && name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(fits)
 }
 
-/// Cuts a prompt. A notice can stand anywhere in it: a busy CLI joins what arrives meanwhile.
+/// Cuts a prompt but keeps its notices: a busy program joins prompts that arrive meanwhile.
 fn prompt(text: String) -> String {
     if text.len() <= PROMPT {
         return text;
@@ -250,12 +241,12 @@ fn prompt(text: String) -> String {
     format!("{}{notices}", &text[..head])
 }
 
-/// The last place in `text`, up to `at`, between two characters.
+/// Returns the last character boundary of `text` up to `at`.
 pub(super) fn floor(text: &str, at: usize) -> usize {
     (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The `[pairflow 12]` that a text begins with.
+/// Returns the `[pairflow 12]` that a text begins with.
 fn notice(text: &str) -> Option<&str> {
     let end = text.bytes().take(32).position(|byte| byte == b']')?;
     let number = text[..end].strip_prefix("[pairflow ")?;

@@ -1,6 +1,6 @@
-//! Reads what a CLI gives its hooks on stdin: a JSON object of which only a part may be there.
+//! Reads what a program gives its hooks on stdin: a JSON object that may be incomplete.
 //!
-//! Nothing in it is needed. What cannot be read is left out, and nothing here fails.
+//! Every field is optional. What cannot be read is left out, and nothing here fails.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -30,13 +30,13 @@ const KEPT: [&str; 14] = [
     "type",
 ];
 
-/// What a tool is given that says best what it will do.
-const TELLING: [&str; 8] = ["command", "cmd", "file_path", "path", "url", "query", "pattern", "description"];
+/// The inputs of a tool that say what it will do, best first.
+const TOOL_INPUTS: [&str; 8] = ["command", "cmd", "file_path", "path", "url", "query", "pattern", "description"];
 
-/// What else a tool may be given without anybody having to know of it.
+/// Other inputs of a tool that need not be shown.
 const HARMLESS: [&str; 4] = ["description", "timeout", "limit", "offset"];
 
-/// How much of the end of a cut text may be half an escape.
+/// How much of the end of a cut text may be an incomplete escape.
 const HALF_ESCAPE: usize = 12;
 
 impl HookCall {
@@ -45,7 +45,7 @@ impl HookCall {
         let text = String::from_utf8_lossy(input);
         let fields = JsonFields::of(&text);
         let kind = ["reason", "source", "notification_type"];
-        // At any other end this field has the agent's own words, which decide nothing.
+        // With any other event this field has the agent's own words, which decide nothing.
         let failed = ["last_assistant_message", "error_details"].into_iter().filter(|_| event == HookName::StopFailure);
         Self {
             session: fields.text("session_id"),
@@ -53,7 +53,7 @@ impl HookCall {
             prompt: fields.text("prompt"),
             tool: fields.text("tool_name"),
             tool_text: fields.raw("tool_input").map(tool_text),
-            // Nobody decides on what may go on behind a cut, or beside what is shown.
+            // A person must not decide on a text that is cut, or that is not all of it.
             tool_text_whole: event == HookName::PermissionRequest
                 && serde_json::from_str::<IgnoredAny>(&text).is_ok()
                 && fields.raw("tool_input").is_some_and(says_all),
@@ -77,19 +77,19 @@ impl JsonFields {
         if whole.take(text) {
             return whole;
         }
-        // Cut in the middle of a text, as long ones are: what is there of it counts. An escape may be cut as well.
+        // Long inputs are cut in the middle of a text; its beginning counts. An escape may be cut, too.
         for cut in 0..=HALF_ESCAPE.min(text.len()) {
             let head = &text[..floor(text, text.len() - cut)];
-            let mut mended = Self::default();
-            mended.take(&format!("{head}\""));
-            if mended.0.len() > whole.0.len() {
-                return mended;
+            let mut repaired = Self::default();
+            repaired.take(&format!("{head}\""));
+            if repaired.0.len() > whole.0.len() {
+                return repaired;
             }
         }
         whole
     }
 
-    /// Takes every field up to the first mistake; says whether there was none.
+    /// Takes every field up to the first error; returns whether there was none.
     fn take(&mut self, text: &str) -> bool {
         self.deserialize(&mut serde_json::Deserializer::from_str(text)).is_ok()
     }
@@ -98,7 +98,7 @@ impl JsonFields {
         self.0.iter().find(|(one, _)| one == name).map(|(_, raw)| raw.as_str())
     }
 
-    /// A text that says something; anything else as it was written.
+    /// Returns a field's text unless it is blank; a value that is no text is returned as it was written.
     fn text(&self, name: &str) -> Option<String> {
         let raw = self.raw(name).filter(|raw| *raw != "null")?;
         let text = serde_json::from_str::<LossyString>(raw).map_or_else(|_| raw.to_owned(), |text| text.0);
@@ -132,7 +132,7 @@ impl<'de> Visitor<'de> for &mut JsonFields {
     }
 }
 
-/// A text in which half of a surrogate pair may stand.
+/// A text that may contain half of a surrogate pair.
 struct LossyString(String);
 
 impl<'de> Deserialize<'de> for LossyString {
@@ -159,10 +159,10 @@ impl Visitor<'_> for LossyVisitor {
     }
 }
 
-/// What a tool is to do, in its own words.
+/// Returns what a tool will do.
 fn tool_text(raw: &str) -> String {
     let Ok(Value::Object(input)) = serde_json::from_str(raw) else { return raw.to_owned() };
-    let told = TELLING.iter().find_map(|name| match input.get(*name)? {
+    let shown = TOOL_INPUTS.iter().find_map(|name| match input.get(*name)? {
         Value::String(text) => Some(text.clone()),
         Value::Array(words) => words
             .iter()
@@ -172,19 +172,19 @@ fn tool_text(raw: &str) -> String {
             .map(|words| words.join(" ")),
         _ => None,
     });
-    told.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| raw.to_owned())
+    shown.filter(|text| !text.trim().is_empty()).unwrap_or_else(|| raw.to_owned())
 }
 
-/// Whether words that are put together can be told apart again.
+/// Whether words can be told apart after they are joined.
 fn plain(words: &[&str]) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '=' | ':' | ',' | '+');
     words.iter().all(|word| !word.is_empty() && word.chars().all(plain))
 }
 
-/// Whether the text of a tool leaves out nothing that matters. Words of a list that are put together may be other words.
+/// Whether the text of a tool leaves out nothing that matters. Joined words of a list may be ambiguous.
 fn says_all(raw: &str) -> bool {
     let Ok(Value::Object(input)) = serde_json::from_str(raw) else { return true };
-    let shown = TELLING.iter().find(|name| input.contains_key(**name));
+    let shown = TOOL_INPUTS.iter().find(|name| input.contains_key(**name));
     let beside = |name: &&String| Some(&name.as_str()) != shown && !HARMLESS.contains(&name.as_str());
     shown.is_none_or(|name| input[*name].is_string()) && !input.keys().any(|name| beside(&name))
 }

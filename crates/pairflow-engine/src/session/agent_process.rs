@@ -1,4 +1,4 @@
-//! Starts an agent's program in its pane.
+//! Starts an agent's program in its pane, and finds out how it ended.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,46 +8,48 @@ use pairflow_core::facts::Seat;
 use pairflow_core::ids::AgentId;
 use pairflow_core::time::Moment;
 
-use super::notice;
-use super::notice_delivery::BRIEFING;
+use super::notice::{self, BRIEFING};
+use super::panes::tagged;
 use super::session_loop::{SessionEvent, SessionLoop};
-use super::session_state::{ProgramStatus, Prompted, SessionError, records_of, started};
+use super::session_state::{ProgramStatus, Prompted, SessionError, end_recorded, records_of, was_started};
 use crate::driver::{Launch, LaunchFile, PaneStart, Session};
 use crate::engine::{EngineError, interactive_environment};
-use crate::process::{Enrolment, MARK, fresh_mark, reap, when_gone};
+use crate::process::{Enrolment, MARK, fresh_mark, when_gone};
 use crate::tmux::{Pane, PaneId};
 
-/// A program that is to be started.
-pub(super) struct AgentStart<'a> {
-    pub agent: &'a AgentId,
-    pub seat: Seat,
+/// How long tmux may take to learn how a program ended, and how often it is asked.
+const EXIT_KNOWN_WITHIN: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A program to start.
+struct AgentStart<'a> {
+    agent: &'a AgentId,
+    seat: Seat,
     /// For which turn; 0 before the agent's first one.
-    pub turn: u32,
-    pub session: Session,
-    pub prompt: String,
-    /// The number of the notice that the prompt is; 0 for a briefing.
-    pub notice: u64,
+    turn: u32,
+    session: Session,
+    prompt: String,
+    /// The number of the notice in the prompt.
+    notice: u64,
 }
 
 impl SessionLoop {
-    /// Starts the program of the agent that has the turn, with the notice as its first prompt. Says whether it takes one so.
+    /// Starts the program of the agent that has the turn, with the notice as its first prompt. Returns whether the
+    /// program takes a prompt as an argument.
     pub(super) fn start_for(
         &mut self,
         state: &BubbleState,
         turn: &Turn,
         notice: &Notice,
     ) -> Result<bool, SessionError> {
-        let brief = self.bubble().brief(&turn.agent);
-        let prompt = notice::text(notice, &self.bubble().id, (state.rounds.round, turn.seat), &brief);
+        let prompt = self.notice_text(state, turn, notice);
         let session = match state.conversation_for(turn) {
             Some(id) => Session::Resume(id.clone()),
             None => Session::Fresh(uuid()?),
         };
-        let notice = notice.number;
-        self.start(
-            state,
-            &AgentStart { agent: &turn.agent, seat: turn.seat, turn: turn.number, session, prompt, notice },
-        )
+        let (agent, number) = (&turn.agent, notice.number);
+        let start = AgentStart { agent, seat: turn.seat, turn: turn.number, session, prompt, notice: number };
+        self.start(state, &start)
     }
 
     /// Starts the agents whose first turn is still to come, each with a briefing.
@@ -55,167 +57,150 @@ impl SessionLoop {
     /// Spec: the start of a bubble briefs both panes.
     pub(super) fn start_waiting_agents(&mut self, state: &BubbleState, turn: &Turn) -> Result<(), SessionError> {
         let others = state.rules.agents.all().filter(|agent| **agent != turn.agent);
-        let others: Vec<_> = others.filter(|agent| !state.presence.sessions.contains_key(*agent)).cloned().collect();
+        let others: Vec<_> = others.filter(|agent| !state.presence.sessions.contains_key(*agent)).collect();
         for agent in others {
-            let prompt = notice::standby(&self.bubble().id, &self.bubble().briefing(&agent));
+            let prompt = notice::standby(&self.bubble().id, &self.bubble().briefing(agent));
             let (session, notice) = (Session::Fresh(uuid()?), BRIEFING);
-            self.start(state, &AgentStart { agent: &agent, seat: Seat::Reviewer, turn: 0, session, prompt, notice })?;
+            self.start(state, &AgentStart { agent, seat: Seat::Reviewer, turn: 0, session, prompt, notice })?;
         }
         Ok(())
     }
 
-    fn start(&mut self, state: &BubbleState, wanted: &AgentStart<'_>) -> Result<bool, SessionError> {
+    fn start(&mut self, state: &BubbleState, start: &AgentStart<'_>) -> Result<bool, SessionError> {
         let bubble = self.bubble().clone();
-        let runtime = bubble.control.runtime(&bubble.id);
-        let records = records_of(&runtime, wanted.agent);
-        reap(&records).map_err(|error| SessionError::world("cannot end an agent")(std::io::Error::other(error)))?;
+        let (runtime, records) = (bubble.control.runtime(&bubble.id), records_of(&bubble, start.agent));
+        end_recorded(&records)?;
         let mark = fresh_mark();
-        let launch = self.launch(state, wanted, &mark)?;
-        // Whatever the program before it still says is heard after this.
-        self.program(wanted.agent).saved.mark = Some(mark.clone());
-        let file = runtime.join(format!("{}.launch", wanted.agent));
-        let what = format!("{} as {}", wanted.agent, wanted.seat);
-        // It puts itself on record, so that none ever runs which a later supervisor knows nothing of.
+        let launch = self.launch(state, start, &mark)?;
+        // From here on, hooks of the program before it are ignored.
+        self.program(start.agent).saved.mark = Some(mark.clone());
+        let file = runtime.join(format!("{}.launch", start.agent));
+        let what = format!("{} as {}", start.agent, start.seat);
+        // The program puts itself on record, so that none ever runs unknown to a later supervisor.
         let record = Some(Enrolment { dir: records, mark, what });
         let written = LaunchFile { record, ..LaunchFile::from(&launch) }.write(&file);
-        written.map_err(SessionError::world(format!("cannot write {}", file.display())))?;
-        let placed = self.place(wanted, &launch, &file);
+        written.map_err(|error| EngineError::world(format!("cannot write {}", file.display()), error))?;
+        let placed = self.place(start, &launch, &file);
         if !matches!(placed, Ok(Some(_))) {
-            // It holds secrets, and nothing reads it any more. What is gone already need not be removed.
+            // It holds secrets, and nothing will read it.
             let _ = std::fs::remove_file(&file);
         }
-        let (Some(pane), Some(session)) = (placed?, &self.session) else { return Ok(true) };
-        // For diagnosis only: nothing ever reads it to decide anything, and a program that is gone already has none.
+        let (Some(pane), Some(tmux)) = (placed?, &self.tmux) else { return Ok(true) };
+        // For diagnosis only: nothing reads the copy to decide anything.
         if state.rules.capture_output
-            && let Err(error) = session.tmux.pipe(&pane, Some(&runtime.join(format!("{}.pane.log", wanted.agent))))
+            && let Err(error) = tmux.pipe(&pane, Some(&runtime.join(format!("{}.pane.log", start.agent))))
         {
-            (self.setup.say)(&format!("{}: no copy of what {} shows: {error}", bubble.id, wanted.agent));
+            self.log(&format!("the output of {} is not copied: {error}", start.agent));
         }
-        let pid = session.tmux.panes()?.into_iter().find(|one| one.id == pane).map(|one| one.pid);
+        let pid = tmux.panes()?.into_iter().find(|one| one.id == pane).map(|one| one.pid);
         let Some(pid) = pid else { return Ok(true) };
-        self.begun(wanted, &launch, pid, bubble.engine.clock.now());
+        self.on_started(start, &launch, pid, bubble.engine.clock.now());
         Ok(launch.prompted)
     }
 
-    /// Puts the program into its agent's pane, and returns that; nothing if there is none.
-    fn place(&mut self, wanted: &AgentStart<'_>, launch: &Launch, file: &Path) -> Result<Option<PaneId>, SessionError> {
-        let Some(pane) = self.programs.get(wanted.agent).and_then(|program| program.pane.clone()) else {
+    /// Runs the program in its agent's pane and returns the pane; `None` if there is none.
+    fn place(&mut self, start: &AgentStart<'_>, launch: &Launch, file: &Path) -> Result<Option<PaneId>, SessionError> {
+        let Some(pane) = self.programs.get(start.agent).and_then(|program| program.pane.clone()) else {
             return Ok(None);
         };
         let argv = [self.setup.program.display().to_string(), "launch".to_owned(), file.display().to_string()];
-        self.expect(wanted, launch)?;
-        let Some(session) = &self.session else { return Ok(None) };
-        let history = session.tmux.history(&pane).ok();
-        session.tmux.respawn(&pane, &argv, &launch.cwd)?;
-        self.program(wanted.agent).history = history;
+        self.save_before_start(start, launch)?;
+        let Some(tmux) = &self.tmux else { return Ok(None) };
+        let history = tmux.history(&pane).ok();
+        tmux.respawn(&pane, &argv, &launch.cwd)?;
+        self.program(start.agent).history = history;
         Ok(Some(pane))
     }
 
-    /// Writes down what a later supervisor has to know of a program before there is one.
-    fn expect(&mut self, wanted: &AgentStart<'_>, launch: &Launch) -> Result<(), SessionError> {
-        let program = self.program(wanted.agent);
-        program.saved.status = ProgramStatus::Starting;
-        program.saved.hooks = launch.hooks;
-        program.saved.dialogs.clone_from(&launch.dialogs);
-        program.saved.composer.clone_from(&launch.composer);
-        program.saved.sandboxed = launch.sandboxed;
-        program.saved.transcript = None;
-        program.saved.prompted = Prompted::Pairflow;
-        program.saved.untyped = (!launch.prompted).then_some(wanted.notice);
-        self.save().map_err(SessionError::world("cannot note what is to be typed"))
+    /// Saves what a later supervisor has to know of a program before it runs.
+    fn save_before_start(&mut self, start: &AgentStart<'_>, launch: &Launch) -> Result<(), EngineError> {
+        let saved = &mut self.program(start.agent).saved;
+        saved.status = ProgramStatus::Starting;
+        saved.hooks = launch.hooks;
+        saved.dialogs.clone_from(&launch.dialogs);
+        saved.composer.clone_from(&launch.composer);
+        saved.sandboxed = launch.sandboxed;
+        saved.transcript = None;
+        saved.prompted = Prompted::Pairflow;
+        saved.untyped = (!launch.prompted).then_some(start.notice);
+        self.save()
     }
 
-    fn begun(&mut self, wanted: &AgentStart<'_>, launch: &Launch, pid: i32, now: Moment) {
-        let agent = wanted.agent;
+    fn on_started(&mut self, start: &AgentStart<'_>, launch: &Launch, pid: i32, now: Moment) {
+        let agent = start.agent;
         self.setup.activity.note(agent, now);
         let program = self.program(agent);
-        // Without hooks nothing ever tells that it has started.
+        // Without hooks nothing ever reports that it has started.
         program.set_status(if launch.hooks { ProgramStatus::Starting } else { ProgramStatus::Unknown }, now.ts);
-        (program.pid, program.begun) = (Some(pid), Some(pid));
-        (program.delivery, program.waiting, program.heard, program.briefed) = (None, None, None, None);
+        (program.pid, program.started_pid) = (Some(pid), Some(pid));
+        (program.delivery, program.waiting, program.last_hook, program.briefed) = (None, None, None, None);
         program.held_back = false;
         program.silent = launch.hooks;
-        program.resumed = matches!(wanted.session, Session::Resume(_));
+        program.resumed = matches!(start.session, Session::Resume(_));
         self.watch_process(agent, pid);
-        // A conversation in which nothing was said yet cannot be taken up again; with hooks its first prompt tells.
-        let session = match &wanted.session {
+        // An empty conversation cannot be resumed; with hooks, the first prompt names it.
+        let session = match &start.session {
             Session::Resume(id) => Some(id.clone()),
             Session::Fresh(_) => launch.session.clone().filter(|_| !launch.hooks),
         };
-        let seat = (wanted.turn > 0).then_some(wanted.seat);
-        self.report(&Command::AgentSession { agent: agent.clone(), turn: wanted.turn, seat, session });
+        let seat = (start.turn > 0).then_some(start.seat);
+        self.report(&Command::AgentSession { agent: agent.clone(), turn: start.turn, seat, session });
     }
 
-    fn launch(&self, state: &BubbleState, wanted: &AgentStart<'_>, mark: &str) -> Result<Launch, SessionError> {
+    fn launch(&self, state: &BubbleState, start: &AgentStart<'_>, mark: &str) -> Result<Launch, EngineError> {
         let bubble = self.bubble();
-        let mut env = interactive_environment(bubble, state, wanted.agent);
+        let mut env = interactive_environment(bubble, state, start.agent);
         env.push((MARK.to_owned(), mark.to_owned()));
         let workspace = bubble.workspace(state)?;
-        workspace.connected().map_err(EngineError::from)?;
+        workspace.connected()?;
         let start = PaneStart {
             bubble_id: bubble.id.clone(),
             repo: bubble.control.repo().to_owned(),
-            agent: wanted.agent.clone(),
-            seat: wanted.seat,
+            agent: start.agent.clone(),
+            seat: start.seat,
             worktree: workspace.path,
             runtime_dir: bubble.control.runtime(&bubble.id),
             artifacts: bubble.dir().join("artifacts"),
             env,
-            person: self.person.clone(),
-            session: wanted.session.clone(),
-            prompt: wanted.prompt.clone(),
+            person: self.person_env.clone(),
+            session: start.session.clone(),
+            prompt: start.prompt.clone(),
             permissions: state.rules.permissions,
             allowed: state.rules.checks.iter().map(|check| check.command.clone()).collect(),
             program: self.setup.program.clone(),
-            spec: state.rules.agents_custom.get(wanted.agent).cloned(),
+            spec: state.rules.agents_custom.get(start.agent).cloned(),
         };
-        let launch = self.setup.driver.launch(&start);
-        Ok(launch.map_err(|error| EngineError::Effect(error.to_string()))?)
+        self.setup.driver.launch(&start).map_err(|error| EngineError::Effect(error.to_string()))
     }
 
     /// Waits for the end of a program in the background.
     pub(super) fn watch_process(&self, agent: &AgentId, pid: i32) {
         let (events, agent) = (self.events.clone(), agent.clone());
-        let deliver = move || drop(events.send(SessionEvent::Gone(agent, pid)));
-        if let Err(error) = when_gone(pid, deliver) {
-            (self.setup.say)(&format!("{}: cannot wait for process {pid}: {error}", self.bubble().id));
+        let exited = move || drop(events.send(SessionEvent::Exited(agent, pid)));
+        if let Err(error) = when_gone(pid, exited) {
+            self.log(&format!("cannot wait for process {pid}: {error}"));
         }
     }
-}
 
-/// Draws a random UUID.
-fn uuid() -> Result<String, SessionError> {
-    let drawn = crate::engine::Token::draw()?;
-    let hex = drawn.reveal();
-    let variant = ["8", "9", "a", "b"][usize::from(hex.as_bytes()[19] % 4)];
-    Ok(format!("{}-{}-4{}-{variant}{}-{}", &hex[..8], &hex[8..12], &hex[12..15], &hex[16..19], &hex[20..32]))
-}
-
-/// How long tmux may take to find out how a program has ended, and how often it is asked.
-const TOLD_WITHIN: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_millis(20);
-
-impl SessionLoop {
-    /// A program is gone; the next step sees what that means.
+    /// Notes that a program has ended; the next step sees what follows.
     pub(super) fn on_exit(&mut self, agent: &AgentId, pid: i32) {
         if self.programs.get(agent).is_none_or(|program| program.pid != Some(pid)) {
-            // Another one has taken its place.
+            // Another program has replaced it.
             return;
         }
-        let now = self.bubble().engine.clock.now().ts;
+        self.set_status(agent, ProgramStatus::Gone);
         let program = self.program(agent);
         program.pid = None;
-        program.set_status(ProgramStatus::Gone, now);
         (program.delivery, program.waiting, program.held_back) = (None, None, false);
         if program.saved.hooks && std::mem::take(&mut program.resumed) {
-            // Its earlier conversation cannot be taken up; the next start is a fresh one.
+            // Its conversation cannot be resumed; the next start begins a new one.
             let seat = self.state.as_ref().and_then(|state| state.presence.sessions.get(agent)?.seat);
             self.report(&Command::AgentSession { agent: agent.clone(), turn: 0, seat, session: None });
         }
     }
 
-    /// Says whether the program of the agent that has the turn has ended in it, seen or not, and has a person
-    /// asked then. One that ended before its turn, or is to be started again, has not.
+    /// Returns whether the program of the agent that has the turn ended in it, and asks a person then. A program that
+    /// ended before its turn, or is going to be restarted, does not count.
     pub(super) fn has_died(&mut self, state: &BubbleState, turn: &Turn) -> bool {
         let agent = &turn.agent;
         let session = state.presence.sessions.get(agent).filter(|session| session.restarts == state.presence.restarts);
@@ -227,34 +212,30 @@ impl SessionLoop {
             return false;
         }
         let how = self.exit_description(agent);
-        if state.notice_for(agent).is_some() && self.gets_a_second_start(agent, turn.number) {
-            (self.setup.say)(&format!(
-                "{}: {agent} ended {how} before it said anything; it is started once more",
-                state.id
-            ));
+        if state.notice_for(agent).is_some() && self.gets_second_start(agent, turn.number) {
+            self.log(&format!("{agent} ended {how} before any hook reported; pairflow starts it once more"));
             return false;
         }
-        let begun = self.program(agent).history;
-        let output =
-            self.last_pane(agent).and_then(|pane| self.session.as_ref()?.tmux.end_of_output(&pane.id, begun).ok());
+        let history = self.program(agent).history;
+        let output = self.last_pane(agent).and_then(|pane| self.tmux.as_ref()?.end_of_output(&pane.id, history).ok());
         self.report(&Command::AgentEnded { turn: turn.number, how, output: output.unwrap_or_default() });
         true
     }
 
-    /// A program that ended before it said anything is started once more in a turn: Codex ends when another one is just
-    /// making the database of their common home.
-    fn gets_a_second_start(&mut self, agent: &AgentId, turn: u32) -> bool {
+    /// Whether a program that ended before any hook reported is restarted, once in a turn: Codex ends when another Codex
+    /// is just creating the database of their shared home.
+    fn gets_second_start(&mut self, agent: &AgentId, turn: u32) -> bool {
         let program = self.program(agent);
-        let first = std::mem::take(&mut program.silent) && program.once_more != Some(turn);
+        let first = std::mem::take(&mut program.silent) && program.restarted_in != Some(turn);
         if first {
-            program.once_more = Some(turn);
+            program.restarted_in = Some(turn);
         }
         first
     }
 
-    /// How a program ended, as part of a sentence. tmux knows of the end a moment before it knows how.
+    /// Describes how a program ended, as part of a sentence. tmux learns of the end a moment before it learns how.
     fn exit_description(&self, agent: &AgentId) -> String {
-        let until = Instant::now() + TOLD_WITHIN;
+        let until = Instant::now() + EXIT_KNOWN_WITHIN;
         loop {
             match self.last_pane(agent) {
                 Some(Pane { signal: Some(signal), .. }) => return format!("by signal {signal}"),
@@ -265,11 +246,19 @@ impl SessionLoop {
         }
     }
 
-    /// The pane in which a program of `agent` ran; one that was made anew knows nothing of the one before.
+    /// Returns the pane in which the last program of `agent` ran. A new pane knows nothing of the one before.
     fn last_pane(&self, agent: &AgentId) -> Option<Pane> {
-        let panes = self.session.as_ref()?.tmux.panes().ok()?;
-        let pane = panes.into_iter().find(|pane| pane.tag.as_deref() == Some(agent.as_str()))?;
-        let begun = self.programs.get(agent).and_then(|program| program.begun);
-        (begun == Some(pane.pid) || started(self.bubble(), agent, pane.pid)).then_some(pane)
+        let panes = self.tmux.as_ref()?.panes().ok()?;
+        let pane = tagged(&panes, agent.as_str())?;
+        let started = self.programs.get(agent).and_then(|program| program.started_pid);
+        (started == Some(pane.pid) || was_started(self.bubble(), agent, pane.pid)).then(|| pane.clone())
     }
+}
+
+/// Returns a random UUID.
+fn uuid() -> Result<String, EngineError> {
+    let drawn = crate::engine::Token::draw()?;
+    let hex = drawn.reveal();
+    let variant = ["8", "9", "a", "b"][usize::from(hex.as_bytes()[19] % 4)];
+    Ok(format!("{}-{}-4{}-{variant}{}-{}", &hex[..8], &hex[8..12], &hex[12..15], &hex[16..19], &hex[20..32]))
 }

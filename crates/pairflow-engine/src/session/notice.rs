@@ -1,7 +1,7 @@
-//! The one text that pairflow ever types into a pane.
+//! The only text that pairflow types into a pane.
 //!
-//! It is a fixed template. Numbers, names that were parsed and a path of pairflow's own are all that varies, so nothing
-//! that an agent or a task says can get onto a command line or into another agent's input this way.
+//! It is a fixed template; only numbers, parsed names and a path of pairflow's own vary. So no text of an agent or a
+//! task can get onto a command line or into another agent's input this way.
 
 use std::path::Path;
 
@@ -9,11 +9,13 @@ use pairflow_core::bubble::Notice;
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::BubbleId;
 
-/// What stands before the number.
+/// The number that a briefing has in place of a notice's.
+pub(super) const BRIEFING: u64 = 0;
+/// What precedes the number.
 const OPENING: &str = "[pairflow ";
 
-/// Returns the text of a notice. `brief` is the file that says what is to be done.
-pub fn text(notice: &Notice, bubble: &BubbleId, place: (u32, Seat), brief: &Path) -> String {
+/// Returns the text of a notice; `brief` is the file with the instructions.
+pub(super) fn text(notice: &Notice, bubble: &BubbleId, place: (u32, Seat), brief: &Path) -> String {
     let (round, seat) = place;
     let number = notice.number;
     let brief = plain(brief);
@@ -23,37 +25,37 @@ pub fn text(notice: &Notice, bubble: &BubbleId, place: (u32, Seat), brief: &Path
     )
 }
 
-/// Returns the text with which an agent is started whose turn is still to come.
+/// Returns the briefing of an agent whose first turn is still to come.
 pub(super) fn standby(bubble: &BubbleId, briefing: &Path) -> String {
     let briefing = plain(briefing);
     format!(
-        "{OPENING}0] You take part in bubble {bubble}. Read {briefing}, then wait: do nothing else until a notice from \
+        "{OPENING}{BRIEFING}] You take part in bubble {bubble}. Read {briefing}, then wait: do nothing else until a notice from \
          pairflow gives you the turn."
     )
 }
 
-/// Returns what a notice begins with, by which it is found again on a screen and in a record.
+/// Returns the beginning of a notice, by which it is recognised on a screen and in a record.
 pub(super) fn mark(number: u64) -> String {
     format!("{OPENING}{number}]")
 }
 
-/// Returns the numbers of the notices in a prompt; a busy program joins what arrives meanwhile. What follows a slash
-/// command, or a line for the shell, is not for the model.
-pub fn numbers_in(prompt: &str) -> Vec<u64> {
+/// Returns the numbers of the notices in a prompt; a busy program joins prompts that arrive meanwhile. The arguments of
+/// a slash command, or of a shell line, do not reach the model.
+pub(super) fn numbers_in(prompt: &str) -> Vec<u64> {
     if prompt.trim_start().starts_with(['/', '!']) {
         return Vec::new();
     }
     prompt.split(OPENING).skip(1).filter_map(|after| after.split_once(']')?.0.parse().ok()).collect()
 }
 
-/// Whether a program's own record of its conversation, as lines of JSON, has the notice `number` as a prompt, or as a
-/// line of one. What follows a slash command is none.
+/// Whether a program's record of its conversation, as lines of JSON, has the notice `number` as a prompt or a line of
+/// one. The arguments of a slash command do not count.
 pub(super) fn is_recorded(number: u64, record: &str) -> bool {
     let (first, later) = (format!("\"{}", mark(number)), format!("\\n{}", mark(number)));
     record.lines().any(|line| !line.contains("<command-") && (line.contains(&first) || line.contains(&later)))
 }
 
-/// A path as it can be typed: what could be taken for a key or a command is left out, and the reader is told by the gap.
+/// Returns a path that is safe to type: control characters become question marks.
 fn plain(path: &Path) -> String {
     path.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -1,12 +1,16 @@
-//! Gets a notice to an agent: as the first prompt of its program, or pasted into its pane, until the agent is known to
-//! have it. What is pasted is never pasted again before everything else was tried: two notices are worse than a late one.
+//! Delivers notices and briefings: as the first prompt of a program, or pasted into its pane, until the agent is known to
+//! have read them.
+//!
+//! A text is pasted again only after everything else was tried: two notices are worse than a late one. A briefing matters
+//! less than a notice: it is typed once, no person is asked about it, and an agent whose turn comes first gets the notice
+//! instead.
 
 use std::time::{Duration, Instant};
 
 use pairflow_core::bubble::{ATTEMPTS, BubbleState, Command, Notice, Turn};
 use pairflow_core::ids::AgentId;
 
-use super::notice;
+use super::notice::{self, BRIEFING};
 use super::screen_state::{AT_WORK, FreePrompt, ScreenState};
 use super::session_loop::SessionLoop;
 use super::session_state::{AgentProgram, DeliveryMethod, NoticeDelivery, ProgramStatus, SessionError};
@@ -19,94 +23,89 @@ const BEFORE_ENTER: Duration = Duration::from_millis(250);
 const ENTERS: u32 = 3;
 
 impl AgentProgram {
-    /// When there is something to do for this seat without a cue.
+    /// Returns when there is something to do for this program without an event.
     pub(super) fn due(&self, limits: Limits) -> Option<Instant> {
         let followed = |delivery: &&NoticeDelivery| {
-            self.saved.hooks || delivery.by == DeliveryMethod::Type || delivery.is_unsent()
+            self.saved.hooks || delivery.method == DeliveryMethod::Type || delivery.is_unsent()
         };
-        let delivered = self.delivery.as_ref().filter(followed).map(|delivery| delivery.look);
-        let waits = self.waiting.map(|since| self.heard.unwrap_or(since).max(since) + limits.screen_look);
-        delivered.or(waits).into_iter().chain(self.record_due()).min()
+        let delivery = self.delivery.as_ref().filter(followed).map(|delivery| delivery.look);
+        let waiting = self.waiting.map(|since| self.last_hook.unwrap_or(since).max(since) + limits.screen_look);
+        delivery.or(waiting).into_iter().chain(self.record_due()).min()
     }
 
-    /// Whether a program that is to be typed into has not said yet that it is there, though it will.
-    pub(super) fn still_starts(&self, delivery: &NoticeDelivery, limits: Limits) -> bool {
-        self.saved.hooks && self.status == ProgramStatus::Starting && delivery.at.elapsed() < limits.busy_quiet
-    }
-}
-
-impl NoticeDelivery {
-    /// Whether it stands typed on the screen, and something kept Enter from being pressed.
-    pub(super) fn is_unsent(&self) -> bool {
-        self.by == DeliveryMethod::Paste && self.entered == 0
+    /// Whether a program that has to be typed into has not reported its start yet, although it will.
+    fn is_starting(&self, delivery: &NoticeDelivery, limits: Limits) -> bool {
+        let starting = self.saved.hooks && self.status == ProgramStatus::Starting;
+        starting && delivery.at.elapsed() < limits.busy_quiet
     }
 }
 
 impl SessionLoop {
-    /// Does the next thing that brings `notice` to the holder of the turn.
+    /// Returns the text of a notice to the holder of the turn.
+    pub(super) fn notice_text(&self, state: &BubbleState, turn: &Turn, notice: &Notice) -> String {
+        let bubble = self.bubble();
+        notice::text(notice, &bubble.id, (state.rounds.round, turn.seat), &bubble.brief(&turn.agent))
+    }
+
+    /// Does the next thing to get `notice` to the holder of the turn.
     pub(super) fn deliver(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> Result<(), SessionError> {
-        let agent = &turn.agent;
+        let (agent, number, limits) = (&turn.agent, notice.number, self.limits());
         let Some(pane) = self.live_pane(agent).filter(|_| state.goes_on_here(turn)) else {
             return self.start_with_notice(state, turn, notice);
         };
-        let delivery = self.program(agent).delivery.clone().filter(|delivery| delivery.notice == notice.number);
-        match delivery {
-            Some(delivery) if delivery.by == DeliveryMethod::Type => self.type_first_prompt(state, turn, notice, &pane),
+        let program = self.program(agent);
+        match program.delivery.clone().filter(|delivery| delivery.notice == number) {
+            Some(delivery) if delivery.method == DeliveryMethod::Type => {
+                self.type_first_prompt(state, turn, notice, &pane)
+            }
             Some(delivery) => self.check_delivery(state, notice, &pane, &delivery),
-            None if self.program(agent).saved.untyped.is_some() => self.plan_first_prompt(notice),
+            None if program.saved.untyped.is_some() => self.plan_first_prompt(notice),
             None if notice.attempts == 0 => self.paste_notice(state, turn, notice, &pane),
             None => {
-                // An earlier supervisor sent it; the agent may have it for long.
-                let now = Instant::now();
-                let look = now + self.limits().screen_look;
-                let way =
-                    NoticeDelivery { notice: notice.number, by: DeliveryMethod::Paste, at: now, entered: ENTERS, look };
-                self.program(agent).delivery = Some(way);
+                // An earlier supervisor sent it; the agent may have read it long ago.
+                program.delivery = Some(NoticeDelivery::new(number, DeliveryMethod::Paste, ENTERS, limits));
                 Ok(())
             }
         }
     }
 
-    /// The agent has nothing to read.
-    pub(super) fn delivered(&mut self, agent: &AgentId) {
+    /// Notes that the agent has nothing to read.
+    pub(super) fn clear_delivery(&mut self, agent: &AgentId) {
         let program = self.program(agent);
-        (program.delivery, program.waiting, program.strange, program.held_back) = (None, None, None, false);
+        (program.delivery, program.waiting, program.unknown_since, program.held_back) = (None, None, None, false);
     }
 
     fn start_with_notice(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> Result<(), SessionError> {
-        if notice.attempts < ATTEMPTS && self.report(&Command::Sent { notice: notice.number }).is_none() {
+        if notice.attempts < ATTEMPTS && !self.record_sent(notice) {
             return Ok(());
         }
-        let by = if self.start_for(state, turn, notice)? { DeliveryMethod::Start } else { DeliveryMethod::Type };
-        let now = Instant::now();
-        let delivery =
-            NoticeDelivery { notice: notice.number, by, at: now, entered: 0, look: now + self.limits().screen_look };
+        let prompted = self.start_for(state, turn, notice)?;
+        let method = if prompted { DeliveryMethod::Start } else { DeliveryMethod::Type };
+        let delivery = NoticeDelivery::new(notice.number, method, 0, self.limits());
         let program = self.program(&turn.agent);
-        (program.delivery, program.strange) = (Some(delivery), None);
+        (program.delivery, program.unknown_since) = (Some(delivery), None);
         Ok(())
     }
 
-    /// Nothing was typed into this program yet, though it took no prompt with its start: an earlier supervisor did not get
-    /// to it, or the turn comes before the briefing. The notice is the first thing that it is given.
+    /// Records an attempt before it is made; returns whether it may be made.
+    fn record_sent(&mut self, notice: &Notice) -> bool {
+        self.report(&Command::Sent { notice: notice.number }).is_some()
+    }
+
+    /// Plans to type the notice as the first prompt of a program that took none with its start: an earlier supervisor
+    /// did not get to it, or the turn comes before the briefing.
     fn plan_first_prompt(&mut self, notice: &Notice) -> Result<(), SessionError> {
         self.program(&notice.agent).saved.untyped = Some(notice.number);
-        self.save().map_err(SessionError::world("cannot note what is to be typed"))?;
-        if notice.attempts == 0 && self.report(&Command::Sent { notice: notice.number }).is_none() {
+        self.save()?;
+        if notice.attempts == 0 && !self.record_sent(notice) {
             return Ok(());
         }
-        let now = Instant::now();
-        let delivery = NoticeDelivery {
-            notice: notice.number,
-            by: DeliveryMethod::Type,
-            at: now,
-            entered: 0,
-            look: now + self.limits().screen_look,
-        };
+        let delivery = NoticeDelivery::new(notice.number, DeliveryMethod::Type, 0, self.limits());
         self.program(&notice.agent).delivery = Some(delivery);
         Ok(())
     }
 
-    /// Types the first prompt of a program that took none with its start, once it says that it is there, or after a while.
+    /// Types the first prompt of a program that took none with its start, once it reports its start or after a while.
     fn type_first_prompt(
         &mut self,
         state: &BubbleState,
@@ -119,7 +118,7 @@ impl SessionLoop {
         let Some(delivery) = program.delivery.as_mut().filter(|delivery| now >= delivery.look) else { return Ok(()) };
         delivery.look = now + limits.screen_look;
         let delivery = delivery.clone();
-        if program.still_starts(&delivery, limits) || !self.is_free_for(notice, pane)? {
+        if program.is_starting(&delivery, limits) || !self.is_free_for(notice, pane)? {
             return Ok(());
         }
         self.type_notice(state, turn, notice, pane)
@@ -136,24 +135,16 @@ impl SessionLoop {
         let program = self.program(&turn.agent);
         let since = *program.waiting.get_or_insert(now);
         let just_briefed = program.briefed.is_some_and(|at| now - at < limits.screen_look);
-        if just_briefed {
-            return Ok(());
-        }
-        let quiet = program.heard.is_none_or(|heard| now - heard >= limits.busy_quiet);
+        let quiet = program.last_hook.is_none_or(|at| now - at >= limits.busy_quiet);
         let busy = matches!(program.status, ProgramStatus::Busy | ProgramStatus::Starting) && program.saved.hooks;
-        if busy && !quiet && now - since < limits.busy_most {
-            return Ok(());
-        }
-        if !self.is_free_for(notice, pane)? {
-            return Ok(());
-        }
-        if self.report(&Command::Sent { notice: notice.number }).is_none() {
+        let wait = just_briefed || busy && !quiet && now - since < limits.busy_most;
+        if wait || !self.is_free_for(notice, pane)? || !self.record_sent(notice) {
             return Ok(());
         }
         self.type_notice(state, turn, notice, pane)
     }
 
-    /// Whether nothing in the pane is in the way of a notice. What a person has begun to type there is theirs to finish.
+    /// Whether a notice may be typed into the pane. Text that a person has begun to type there is theirs to finish.
     fn is_free_for(&mut self, notice: &Notice, pane: &PaneId) -> Result<bool, SessionError> {
         let free = self.free_screen(&notice.agent, pane)?;
         let program = self.program(&notice.agent);
@@ -168,22 +159,18 @@ impl SessionLoop {
         notice: &Notice,
         pane: &PaneId,
     ) -> Result<(), SessionError> {
-        let brief = self.bubble().brief(&turn.agent);
-        let text = notice::text(notice, &self.bubble().id, (state.rounds.round, turn.seat), &brief);
+        let text = self.notice_text(state, turn, notice);
         let Some(entered) = self.type_line(&turn.agent, pane, (notice.number, &text))? else { return Ok(()) };
-        let now = Instant::now();
-        let look = now + self.limits().screen_look;
+        let delivery = NoticeDelivery::new(notice.number, DeliveryMethod::Paste, entered, self.limits());
         let program = self.program(&turn.agent);
-        program.waiting = None;
-        let (number, by) = (notice.number, DeliveryMethod::Paste);
-        program.delivery = Some(NoticeDelivery { notice: number, by, at: now, entered, look });
+        (program.waiting, program.delivery) = (None, Some(delivery));
         Ok(())
     }
 
-    /// Types the line of a notice, unless it stands there already, and returns how often Enter was pressed for it; nothing
-    /// if something in the pane waits for a person, or was typed by one. It is noted first that nothing is to be typed
-    /// any more: a line that is late is better than two.
-    pub(super) fn type_line(
+    /// Types a line, unless it is there already, and returns how often Enter was pressed for it; `None` if something in
+    /// the pane waits for a person, or was typed by one. That nothing is left to type is saved first: a late line is
+    /// better than two.
+    fn type_line(
         &mut self,
         agent: &AgentId,
         pane: &PaneId,
@@ -194,21 +181,17 @@ impl SessionLoop {
             return Ok(None);
         }
         self.program(agent).saved.untyped = None;
-        self.save().map_err(SessionError::world("cannot note what was typed"))?;
-        let Some(session) = &self.session else { return Ok(None) };
+        self.save()?;
+        let Some(tmux) = &self.tmux else { return Ok(None) };
         if free.input.as_ref().is_none_or(String::is_empty) {
-            session.tmux.paste(pane, text)?;
+            tmux.paste(pane, text)?;
             std::thread::sleep(BEFORE_ENTER);
         }
         Ok(Some(u32::from(self.press_enter_if(agent, pane, |free| free.took(number))?)))
     }
 
-    /// Presses Enter for the notice `number`, unless it could answer something that waits for a person, or send what a
-    /// person has typed; says whether it did.
-    pub(super) fn press_enter(&mut self, agent: &AgentId, pane: &PaneId, number: u64) -> Result<bool, SessionError> {
-        self.press_enter_if(agent, pane, |free| free.holds(number))
-    }
-
+    /// Presses Enter if the prompt allows it: Enter must not answer a dialog, nor send what a person has typed. Returns
+    /// whether it was pressed.
     fn press_enter_if(
         &mut self,
         agent: &AgentId,
@@ -216,13 +199,13 @@ impl SessionLoop {
         may: impl Fn(&FreePrompt) -> bool,
     ) -> Result<bool, SessionError> {
         let free = matches!(self.screen_state(agent, pane)?, ScreenState::Free(free) if may(&free));
-        if let Some(session) = self.session.as_ref().filter(|_| free) {
-            session.tmux.enter(pane)?;
+        if let Some(tmux) = self.tmux.as_ref().filter(|_| free) {
+            tmux.enter(pane)?;
         }
         Ok(free)
     }
 
-    /// Waits for the acknowledgement, and helps it along.
+    /// Looks whether the notice was read; presses Enter again, or sends it again after a while.
     fn check_delivery(
         &mut self,
         state: &BubbleState,
@@ -230,30 +213,31 @@ impl SessionLoop {
         pane: &PaneId,
         delivery: &NoticeDelivery,
     ) -> Result<(), SessionError> {
-        let (now, agent) = (Instant::now(), &notice.agent);
-        // Without hooks only the agent's next command tells; the watchdog counts meanwhile.
+        let (now, agent, number) = (Instant::now(), &notice.agent, notice.number);
+        // Without hooks only the agent's next command tells; meanwhile the watchdog counts.
         let hooks = self.program(agent).saved.hooks;
         if now < delivery.look || !(hooks || delivery.is_unsent()) {
             return Ok(());
         }
-        let limits = self.limits();
-        let patience = if delivery.by == DeliveryMethod::Start { limits.notice_started } else { limits.notice_pasted };
-        let mut next = NoticeDelivery { look: now + limits.screen_look, ..delivery.clone() };
         if self.has_read(notice) {
-            self.report(&Command::Acknowledged { agent: agent.clone(), notice: notice.number });
+            self.report(&Command::Acknowledged { agent: agent.clone(), notice: number });
             return Ok(());
         }
+        let limits = self.limits();
+        let mut next = NoticeDelivery { look: now + limits.screen_look, ..delivery.clone() };
         let free = self.free_screen(agent, pane)?;
-        self.program(agent).held_back = free.as_ref().is_some_and(|free| !free.takes(notice.number));
-        let Some(free) = free.filter(|free| !free.screen.contains(AT_WORK) && free.takes(notice.number)) else {
-            // Its time counts from when it is free.
+        self.program(agent).held_back = free.as_ref().is_some_and(|free| !free.takes(number));
+        let Some(free) = free.filter(|free| !free.screen.contains(AT_WORK) && free.takes(number)) else {
+            // Its time counts from when the prompt is free.
             next.at = now;
             self.program(agent).delivery = Some(next);
             return Ok(());
         };
-        if delivery.by == DeliveryMethod::Paste && free.holds(notice.number) && delivery.entered < ENTERS {
-            next.entered += u32::from(self.press_enter(agent, pane, notice.number)?);
-        } else if (hooks || delivery.is_unsent()) && now - delivery.at >= patience {
+        let started = delivery.method == DeliveryMethod::Start;
+        let patience = if started { limits.notice_started } else { limits.notice_pasted };
+        if delivery.method == DeliveryMethod::Paste && free.holds(number) && delivery.entered < ENTERS {
+            next.entered += u32::from(self.press_enter_if(agent, pane, |free| free.holds(number))?);
+        } else if now - delivery.at >= patience {
             return self.retry_notice(state, notice, pane);
         }
         self.program(agent).delivery = Some(next);
@@ -271,47 +255,34 @@ impl SessionLoop {
         self.report(&Command::Undelivered { notice: notice.number, why });
         Ok(())
     }
-}
 
-/// What stands for a number where a notice has one.
-pub(super) const BRIEFING: u64 = 0;
-
-impl SessionLoop {
-    /// Brings the briefing to the agents that wait for their first turn; no other notice is on its way to them.
-    pub(super) fn brief(&mut self, state: &BubbleState, turn: &Turn) -> Result<(), SessionError> {
-        let others = state.rules.agents.all().filter(|agent| **agent != turn.agent);
+    /// Types the briefing for agents that wait for their first turn; no notice is on its way to them.
+    pub(super) fn deliver_briefings(&mut self, state: &BubbleState, turn: &Turn) -> Result<(), SessionError> {
         let limits = self.limits();
-        for agent in others {
+        for agent in state.rules.agents.all().filter(|agent| **agent != turn.agent) {
             let pane = self.live_pane(agent);
             let program = self.program(agent);
             program.waiting = None;
-            let now = Instant::now();
+            let begun = program.delivery.take().filter(|delivery| delivery.notice == BRIEFING);
             let to_type = program.saved.untyped == Some(BRIEFING);
-            let first = NoticeDelivery {
-                notice: BRIEFING,
-                by: DeliveryMethod::Type,
-                at: now,
-                entered: 0,
-                look: now + limits.screen_look,
-            };
-            let delivery = program.delivery.take().filter(|delivery| delivery.notice == BRIEFING);
-            let Some(delivery) = delivery.or(to_type.then_some(first)) else { continue };
-            let Some(pane) = pane else { continue };
+            let first = || NoticeDelivery::new(BRIEFING, DeliveryMethod::Type, 0, limits);
+            let (Some(delivery), Some(pane)) = (begun.or_else(|| to_type.then(first)), pane) else { continue };
+            let now = Instant::now();
             if now < delivery.look {
                 program.delivery = Some(delivery);
                 continue;
             }
             let next = NoticeDelivery { look: now + limits.screen_look, ..delivery };
-            let left = match next.by {
+            let left = match next.method {
                 DeliveryMethod::Type => self.type_briefing(agent, &pane, next)?,
-                DeliveryMethod::Start | DeliveryMethod::Paste => self.press_again(agent, &pane, next)?,
+                DeliveryMethod::Start | DeliveryMethod::Paste => self.send_briefing(agent, &pane, next)?,
             };
             self.program(agent).delivery = left;
         }
         Ok(())
     }
 
-    /// Types the briefing if nothing is in the way; returns what is still to be done for it.
+    /// Types the briefing if the prompt is free; returns what is left to do for it.
     fn type_briefing(
         &mut self,
         agent: &AgentId,
@@ -319,7 +290,7 @@ impl SessionLoop {
         delivery: NoticeDelivery,
     ) -> Result<Option<NoticeDelivery>, SessionError> {
         let limits = self.limits();
-        if self.program(agent).still_starts(&delivery, limits) {
+        if self.program(agent).is_starting(&delivery, limits) {
             return Ok(Some(delivery));
         }
         let text = notice::standby(&self.bubble().id, &self.bubble().briefing(agent));
@@ -327,24 +298,24 @@ impl SessionLoop {
         let now = Instant::now();
         let program = self.program(agent);
         program.briefed = Some(now);
-        let typed = NoticeDelivery { by: DeliveryMethod::Paste, at: now, entered, ..delivery };
+        let typed = NoticeDelivery { method: DeliveryMethod::Paste, at: now, entered, ..delivery };
         Ok(Some(typed).filter(|typed| program.saved.hooks || typed.is_unsent()))
     }
 
-    /// Presses Enter again for a briefing that stands typed on the screen and was not taken; a notice that is typed
-    /// later must not be joined to it.
-    fn press_again(
+    /// Presses Enter again for a typed briefing that was not taken: a notice that is typed later must not be joined to
+    /// it.
+    fn send_briefing(
         &mut self,
         agent: &AgentId,
         pane: &PaneId,
         delivery: NoticeDelivery,
     ) -> Result<Option<NoticeDelivery>, SessionError> {
-        let taken = self.program(agent).heard.is_some_and(|heard| heard >= delivery.at);
+        let taken = self.program(agent).last_hook.is_some_and(|at| at >= delivery.at);
         if taken || delivery.entered >= ENTERS {
             return Ok(None);
         }
         let ScreenState::Free(free) = self.screen_state(agent, pane)? else { return Ok(Some(delivery)) };
-        if free.holds(BRIEFING) && !self.press_enter(agent, pane, BRIEFING)? {
+        if free.holds(BRIEFING) && !self.press_enter_if(agent, pane, |free| free.holds(BRIEFING))? {
             return Ok(Some(delivery));
         }
         Ok(Some(NoticeDelivery { entered: delivery.entered + 1, ..delivery }))

@@ -1,10 +1,10 @@
-//! Permissions that a person gives or refuses from wherever they are.
+//! Permissions that a person grants or refuses from anywhere.
 //!
-//! While nobody looks at a bubble's session, the hook of a program that asks for a permission waits here for the answer
-//! to a question in the inbox. Only a person's recorded answer allows anything. Whatever else happens (somebody attaches,
-//! nobody answers, the hook is gone, something cannot be found out) the hook is told nothing, the program asks in its
-//! pane, and so does the question. Claude Code shows its dialog meanwhile and takes whichever answer comes first; Codex
-//! shows it only once the hook has ended.
+//! While no client is attached to a bubble's session, the hook of a program that asks for a permission waits here for the
+//! answer to a question in the inbox. Only a person's recorded answer allows anything. In every other case (a client
+//! attaches, no answer comes, the hook is gone, something cannot be found out) the hook gets no decision, the program asks
+//! in its pane, and so does the question. Claude Code shows its dialog meanwhile and takes whichever answer comes first;
+//! Codex shows it only once the hook has ended.
 
 use std::time::{Duration, Instant};
 
@@ -14,69 +14,58 @@ use pairflow_core::log::{Body, Decision, QuestionKind, Reply};
 use pairflow_core::safe::{cut, exact_line, legend};
 
 use super::session_loop::SessionLoop;
-use super::session_state::ProgramStatus;
-use super::session_state::{HookWaiter, PendingPermission};
+use super::session_state::{AgentProgram, HookWaiter, PendingPermission, ProgramStatus};
 use crate::agent_socket::{HookAnswer, HookCall, HookName};
 
-/// How long a hook waits for a person. The programs end a hook after ten minutes, and nobody knows what they do then.
-pub const HELD: Duration = Duration::from_secs(9 * 60);
-/// How often it is looked whether somebody has attached.
+/// How long a hook waits for a person. The programs end a hook after ten minutes; what they do then is not known.
+pub const HOOK_WAIT: Duration = Duration::from_secs(9 * 60);
+/// How often pairflow checks whether a client has attached.
 const LOOK: Duration = Duration::from_secs(1);
-/// How much of what an agent wants is told to a person; more than a hook hands on.
+/// How much of a request a person is shown, in columns; more than a hook hands on.
 const SHOWN: usize = 1400;
 
 /// What becomes of a request.
 enum PermissionOutcome {
-    /// Nobody knows yet.
+    /// It waits on.
     Waits,
     /// A person has answered.
     Answered(HookAnswer),
-    /// The agent goes on without an answer, and its question is gone.
+    /// The agent went on without an answer, and its question is closed.
     Over,
-    /// It is asked in the pane.
+    /// The program asks in its pane.
     Pane,
 }
 
 impl SessionLoop {
-    /// A program asks for a permission.
+    /// Takes a permission request.
     pub(super) fn request_permission(&mut self, agent: &AgentId, call: HookCall, waiter: HookWaiter) {
-        let now = self.bubble().engine.clock.now().ts;
-        self.program(agent).set_status(ProgramStatus::Permission, now);
-        let what = wanted(&call, self.program(agent).saved.sandboxed);
-        let whole = call.tool_text_whole;
-        let at = Instant::now();
-        let pending = PendingPermission {
-            agent: agent.clone(),
-            call,
-            what,
-            waiter,
-            since: at,
-            look: at + LOOK,
-            question: None,
-            passed: false,
-        };
+        self.set_status(agent, ProgramStatus::Permission);
+        let what = describe(&call, self.program(agent).saved.sandboxed);
+        let (whole, since, agent) = (call.tool_text_whole, Instant::now(), agent.clone());
+        let (look, question, passed) = (since + LOOK, None, false);
+        let request = PendingPermission { agent, call, what, waiter, since, look, question, passed };
         if !whole || self.is_watched() {
-            return self.leave_to_pane(pending);
+            return self.leave_to_pane(request);
         }
-        self.program(agent).saved.permit = Some(pending.what.clone());
-        self.pending.push(pending);
+        self.program(&request.agent).saved.permit = Some(request.what.clone());
+        self.pending.push(request);
         self.ask_next();
     }
 
-    /// Whether `call` is about other work of an agent whose hook waits, and says nothing of what it waits for. Whatever
-    /// says that the program goes on ends the waiting.
+    /// Whether `call` reports other work of an agent whose hook waits, and so does not end the waiting. A report that the
+    /// program goes on ends it.
     pub(super) fn is_beside_a_permission(&mut self, agent: &AgentId, call: &HookCall) -> bool {
-        for pending in self.pending.iter_mut().filter(|pending| pending.agent == *agent) {
-            pending.passed |= match call.event {
+        for request in self.pending.iter_mut().filter(|request| request.agent == *agent) {
+            request.passed |= match call.event {
                 HookName::Notification | HookName::PreToolUse | HookName::PermissionRequest => false,
-                HookName::PostToolUse => (&pending.call.tool, &pending.call.tool_text) == (&call.tool, &call.tool_text),
+                HookName::PostToolUse => (&request.call.tool, &request.call.tool_text) == (&call.tool, &call.tool_text),
                 _ => true,
             };
         }
-        self.pending.iter().any(|pending| pending.agent == *agent && !pending.passed)
+        self.pending.iter().any(|request| request.agent == *agent && !request.passed)
     }
 
-    /// Looks after the hooks that wait.
+    /// Answers or releases the hooks that wait.
     pub(super) fn check_permissions(&mut self) {
         self.release_orphans();
         if self.pending.is_empty() {
@@ -84,34 +73,35 @@ impl SessionLoop {
         }
         self.refresh();
         let now = Instant::now();
-        let watched = self.pending.iter().any(|pending| pending.look <= now) && self.is_watched();
-        for mut pending in std::mem::take(&mut self.pending) {
-            if pending.look <= now {
-                pending.look = now + LOOK;
+        let watched = self.pending.iter().any(|request| request.look <= now) && self.is_watched();
+        for mut request in std::mem::take(&mut self.pending) {
+            if request.look <= now {
+                request.look = now + LOOK;
             }
-            match self.outcome_of(&pending, watched, now) {
-                PermissionOutcome::Waits => self.pending.push(pending),
-                PermissionOutcome::Answered(answer) => self.answer(pending, answer),
+            match self.outcome_of(&request, watched, now) {
+                PermissionOutcome::Waits => self.pending.push(request),
+                PermissionOutcome::Answered(answer) => self.answer(request, answer),
                 PermissionOutcome::Over => {
-                    self.forget(&pending.agent);
-                    let _ = pending.waiter.answer.send(HookAnswer::Nothing);
+                    self.save_next_request(&request.agent);
+                    let _ = request.waiter.answer.send(HookAnswer::Nothing);
                 }
-                PermissionOutcome::Pane => self.leave_to_pane(pending),
+                PermissionOutcome::Pane => self.leave_to_pane(request),
             }
         }
         self.ask_next();
     }
 
-    /// When the hooks that wait are to be looked after next.
+    /// Returns when the hooks that wait are checked next.
     pub(super) fn permissions_due(&self) -> Option<Instant> {
-        self.pending.iter().map(|pending| pending.look).min()
+        self.pending.iter().map(|request| request.look).min()
     }
 
-    fn outcome_of(&self, pending: &PendingPermission, watched: bool, now: Instant) -> PermissionOutcome {
+    fn outcome_of(&self, request: &PendingPermission, watched: bool, now: Instant) -> PermissionOutcome {
         let open = |id: &MsgId| {
             self.state.as_ref().is_some_and(|state| state.gate.questions.iter().any(|question| question.id == *id))
         };
-        match pending.question.as_ref().filter(|id| !open(id)) {
+        let timed_out = now - request.since >= HOOK_WAIT;
+        match request.question.as_ref().filter(|id| !open(id)) {
             Some(id) => match self.reply_to(id) {
                 Some((Party::Human, reply)) => {
                     hook_answer(reply).map_or(PermissionOutcome::Pane, PermissionOutcome::Answered)
@@ -119,14 +109,12 @@ impl SessionLoop {
                 Some(_) => PermissionOutcome::Over,
                 None => PermissionOutcome::Pane,
             },
-            None if watched || pending.passed || is_over(now - pending.since) || pending.waiter.is_gone() => {
-                PermissionOutcome::Pane
-            }
+            None if watched || request.passed || timed_out || request.waiter.is_gone() => PermissionOutcome::Pane,
             None => PermissionOutcome::Waits,
         }
     }
 
-    /// Finds who answered a question, and what. What cannot be read is not known.
+    /// Returns who answered a question, and what; `None` if the log cannot be read.
     fn reply_to(&self, question: &MsgId) -> Option<(Party, Reply)> {
         let mut found = None;
         let read = self.bubble().log().visit(&mut |envelope| {
@@ -139,27 +127,26 @@ impl SessionLoop {
         found.filter(|_| read.is_ok())
     }
 
-    fn answer(&mut self, pending: PendingPermission, answer: HookAnswer) {
-        if pending.waiter.is_gone() || pending.waiter.answer.send(answer).is_err() {
-            // It came too late; the program asks in its pane.
-            return self.leave_to_pane(pending);
+    fn answer(&mut self, request: PendingPermission, answer: HookAnswer) {
+        if request.waiter.is_gone() || request.waiter.answer.send(answer).is_err() {
+            // Too late: the program asks in its pane.
+            return self.leave_to_pane(request);
         }
-        self.forget(&pending.agent);
-        let now = self.bubble().engine.clock.now().ts;
-        self.program(&pending.agent).set_status(ProgramStatus::Busy, now);
+        self.save_next_request(&request.agent);
+        self.set_status(&request.agent, ProgramStatus::Busy);
     }
 
-    /// Lets the program ask in its pane, and a person be asked there.
-    fn leave_to_pane(&mut self, pending: PendingPermission) {
-        // A hook that does not wait any more needs no answer.
-        let _ = pending.waiter.answer.send(HookAnswer::Nothing);
-        self.forget(&pending.agent);
-        self.report(&Command::Hindered { agent: pending.agent, by: Hindrance::Permission, what: pending.what });
+    /// Lets the program ask in its pane, and tells a person to answer there.
+    fn leave_to_pane(&mut self, request: PendingPermission) {
+        // A hook that no longer waits needs no answer.
+        let _ = request.waiter.answer.send(HookAnswer::Nothing);
+        self.save_next_request(&request.agent);
+        self.report(&Command::Hindered { agent: request.agent, by: Hindrance::Permission, what: request.what });
     }
 
-    /// Asks about the next request, if no answer to another one is waited for. What cannot be asked is asked in the pane.
+    /// Asks about the next request if no other question is open. A request that cannot be asked is left to the pane.
     fn ask_next(&mut self) {
-        while !self.pending.is_empty() && self.pending.iter().all(|pending| pending.question.is_none()) {
+        while !self.pending.is_empty() && self.pending.iter().all(|request| request.question.is_none()) {
             let (agent, what) = (self.pending[0].agent.clone(), self.pending[0].what.clone());
             let state = self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Permit, what });
             let its_own = |one: &OpenQuestion| one.kind == QuestionKind::Permit && one.about.as_ref() == Some(&agent);
@@ -167,24 +154,23 @@ impl SessionLoop {
             match asked {
                 Some(question) => self.pending[0].question = Some(question.id),
                 None => {
-                    let pending = self.pending.remove(0);
-                    self.leave_to_pane(pending);
+                    let request = self.pending.remove(0);
+                    self.leave_to_pane(request);
                 }
             }
         }
     }
 
-    /// Hooks that waited for an earlier supervisor have ended with it: their programs ask in their panes. What they
-    /// waited for is asked about in the log, or was answered meanwhile and is known from the file alone.
+    /// Hooks that waited for an earlier supervisor ended with it, so their programs ask in their panes. What they waited
+    /// for is in an open question, or was answered meanwhile and is known only from the saved file.
     fn release_orphans(&mut self) {
-        let left = |(agent, program): (&AgentId, &super::session_state::AgentProgram)| {
+        let left = |(agent, program): (&AgentId, &AgentProgram)| {
             program.saved.permit.clone().filter(|_| !self.has_pending(agent)).map(|what| (agent.clone(), what))
         };
         let mut orphans: Vec<_> = self.programs.iter().filter_map(left).collect();
-        let pending =
-            |open: &OpenQuestion| self.pending.iter().any(|pending| pending.question.as_ref() == Some(&open.id));
+        let waits = |open: &OpenQuestion| self.pending.iter().any(|one| one.question.as_ref() == Some(&open.id));
         let asked = self.state.iter().flat_map(|state| &state.gate.questions);
-        let asked = asked.filter(|open| open.kind == QuestionKind::Permit && !pending(open));
+        let asked = asked.filter(|open| open.kind == QuestionKind::Permit && !waits(open));
         orphans.extend(asked.filter_map(|open| open.about.clone().zip(open.wants.clone())));
         orphans.sort();
         orphans.dedup();
@@ -194,42 +180,38 @@ impl SessionLoop {
         }
     }
 
+    /// Whether a hook of `agent` waits.
     pub(super) fn has_pending(&self, agent: &AgentId) -> bool {
-        self.pending.iter().any(|pending| pending.agent == *agent)
+        self.pending.iter().any(|request| request.agent == *agent)
     }
 
-    /// A later supervisor need not know of the request any more.
-    fn forget(&mut self, agent: &AgentId) {
-        let next = self.pending.iter().find(|pending| pending.agent == *agent).map(|pending| pending.what.clone());
+    /// Replaces the agent's saved request by its next one, if there is any.
+    fn save_next_request(&mut self, agent: &AgentId) {
+        let next = self.pending.iter().find(|request| request.agent == *agent).map(|request| request.what.clone());
         self.program(agent).saved.permit = next;
     }
 
-    /// Whether anybody looks at the session. If that cannot be found out, somebody does.
+    /// Whether a client is attached to the session. If that cannot be found out, one is.
     fn is_watched(&self) -> bool {
-        self.session.as_ref().is_none_or(|session| session.tmux.is_watched().unwrap_or(true))
+        self.tmux.as_ref().is_none_or(|tmux| tmux.is_watched().unwrap_or(true))
     }
 }
 
-/// What a program asks for, with every character of it.
-fn wanted(call: &HookCall, sandboxed: bool) -> String {
+/// Describes a request, with every character of it.
+fn describe(call: &HookCall, sandboxed: bool) -> String {
     let (tool, text) = (call.tool.as_deref().unwrap_or("a tool"), call.tool_text.as_deref().unwrap_or_default());
     let line = cut(format!("{tool} {}", exact_line(text)), SHOWN);
-    let where_to = if sandboxed { " (outside its sandbox)" } else { "" };
-    format!("{line}{}{where_to}", legend(&line))
+    let outside = if sandboxed { " (outside its sandbox)" } else { "" };
+    format!("{line}{}{outside}", legend(&line))
 }
 
-/// What a person's answer means to the hook; nothing for one that is neither a yes nor a no.
+/// Returns the hook's answer for a person's reply; `None` if the reply is neither a yes nor a no.
 fn hook_answer(reply: Reply) -> Option<HookAnswer> {
     match reply.decision {
         Some(Decision::Accept) => Some(HookAnswer::Allow),
         None if !reply.message.trim().is_empty() => Some(HookAnswer::Deny { message: reply.message }),
         _ => None,
     }
-}
-
-/// Whether a hook has waited for as long as it may.
-fn is_over(waited: Duration) -> bool {
-    waited >= HELD
 }
 
 #[cfg(test)]
@@ -253,7 +235,7 @@ mod tests {
     fn a_request_shows_every_character() {
         let asks = |text: &str| {
             let (tool, text) = (Some("Bash".to_owned()), Some(text.to_owned()));
-            wanted(&HookCall { tool, tool_text: text, ..HookCall::new(HookName::PermissionRequest) }, true)
+            describe(&HookCall { tool, tool_text: text, ..HookCall::new(HookName::PermissionRequest) }, true)
         };
         assert_eq!(asks("ls -l"), "Bash ls -l (outside its sandbox)");
         assert_eq!(asks("rm -rf  'a  b'\n"), "Bash rm -rf␣␣'a␣␣b'⏎ (␣ blank, ⏎ line break) (outside its sandbox)");
@@ -262,9 +244,8 @@ mod tests {
 
     #[test]
     fn a_hook_waits_for_nine_minutes() {
-        assert!(!is_over(Duration::from_secs(539)));
-        assert!(is_over(Duration::from_secs(540)));
+        assert_eq!(HOOK_WAIT, Duration::from_secs(540));
         let hook = HookName::PermissionRequest.patience().unwrap();
-        assert!(HELD + LOOK * 2 < hook, "the stage ends it before the hook ends itself");
+        assert!(HOOK_WAIT + LOOK * 2 < hook, "the stage ends it before the hook ends itself");
     }
 }

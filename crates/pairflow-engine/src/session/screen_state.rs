@@ -1,5 +1,5 @@
-//! What a pane shows right now, as far as it says whether anything may be typed there: only where a prompt is known to
-//! wait, if it is known how that looks.
+//! What a pane shows, as far as it decides whether anything may be typed there: only where a prompt is known to wait, if
+//! it is known what that looks like. Also withdraws questions about dialogs that are gone, and interrupts programs in a pause.
 
 use std::time::{Duration, Instant};
 
@@ -14,17 +14,21 @@ use crate::driver::{Dialog, PaneScreen, dialog_on};
 use crate::limits::Limits;
 use crate::tmux::PaneId;
 
-/// How many lines from its end a screen is looked at. Both programs show dialogs, and that they work, down there; what
-/// stands above can be anybody's words.
+/// How many lines from its end a screen is searched. Both programs show dialogs and their activity there; the text above
+/// can come from anywhere.
 const FOOT: usize = 25;
 /// What both programs show while they work.
 pub(super) const AT_WORK: &str = "esc to interrupt";
-/// What a person is told of it.
+/// How a person is told about an unknown screen.
 const UNKNOWN: &str = "something that pairflow does not know, where no prompt waits";
+/// How often a program is interrupted in one pause.
+const ESCAPES: u32 = 3;
+/// How often pairflow checks whether a dialog is gone.
+const DIALOG_CHECK: Duration = Duration::from_secs(5);
 
-/// What a look at a pane finds.
+/// What a pane shows.
 pub(super) enum ScreenState {
-    /// Nothing waits for a person.
+    /// A prompt waits, and nothing waits for a person.
     Free(FreePrompt),
     /// A dialog waits for a person.
     Dialog(Dialog),
@@ -36,51 +40,51 @@ pub(super) enum ScreenState {
 
 /// A screen on which a prompt is taken.
 pub(super) struct FreePrompt {
-    /// Its end.
+    /// The end of the screen.
     pub screen: String,
-    /// What stands typed there already; nothing if it is not known how that looks.
+    /// The text already typed; `None` if it is not known what that looks like.
     pub input: Option<String>,
 }
 
 impl FreePrompt {
-    /// Whether nothing stands there but, at most, the beginning of the notice `number`.
+    /// Whether at most the beginning of the notice `number` is typed.
     pub(super) fn takes(&self, number: u64) -> bool {
         self.input.as_ref().is_none_or(|input| input.is_empty() || input.starts_with(&notice::mark(number)))
     }
 
-    /// Whether the notice `number` stands typed there, and nothing before it.
+    /// Whether the notice `number` is typed, with nothing before it.
     pub(super) fn holds(&self, number: u64) -> bool {
         let mark = notice::mark(number);
         self.input.as_ref().map_or_else(|| self.screen.contains(&mark), |input| input.starts_with(&mark))
     }
 
-    /// Whether Enter may follow the notice `number`, which was just pasted where nothing stood: it is there, though some
-    /// programs show a long paste as `[Pasted …]`, or it is not known how that looks.
+    /// Whether Enter may follow the notice `number`, which was just pasted into an empty prompt: it is there (some
+    /// programs show a long paste as `[Pasted …]`), or it is not known what that looks like.
     pub(super) fn took(&self, number: u64) -> bool {
         self.input.as_ref().is_none_or(|input| input.starts_with("[Pasted ")) || self.holds(number)
     }
 }
 
-/// What a screen says by itself, whatever hooks have said.
+/// What a screen shows, whatever hooks have reported.
 #[derive(Debug, PartialEq, Eq)]
 enum ScreenContent {
-    /// A text may be typed; what is typed already, if it is known how that looks.
+    /// A prompt, with the text already typed if it is known what that looks like.
     Prompt(Option<String>),
     Dialog(Dialog),
     Unknown,
 }
 
 impl SavedProgram {
-    /// Says what a screen shows. A long command may push the words of its dialog up, so they count wherever they are
-    /// as long as a person is known to be asked, unless a prompt waits below them.
+    /// Reads a screen. A long command may push the text of its dialog up; so while a person is known to be asked, it
+    /// counts wherever it is, unless a prompt waits below it.
     fn shown(&self, screen: &PaneScreen, blocked: bool) -> ScreenContent {
         let prompt = match &self.composer {
             Some(composer) => composer.input(screen).map(Some),
             None => Some(None),
         };
         let foot = foot(&screen.text);
-        let looked_at = if blocked && prompt.is_none() { &screen.text } else { &foot };
-        match (dialog_on(looked_at, &self.dialogs), prompt) {
+        let searched = if blocked && prompt.is_none() { &screen.text } else { &foot };
+        match (dialog_on(searched, &self.dialogs), prompt) {
             (Some(dialog), _) => ScreenContent::Dialog(dialog.clone()),
             (None, Some(input)) => ScreenContent::Prompt(input),
             (None, None) => ScreenContent::Unknown,
@@ -89,24 +93,30 @@ impl SavedProgram {
 }
 
 impl AgentProgram {
-    /// Whether the program still waits for a person, though no dialog is on its screen. There is no event for a dialog
-    /// that was left with Esc; so one that has not been there for a while is over, if its end would be seen.
+    /// Whether the program still waits for a person though its screen shows no dialog. No event tells of a dialog left
+    /// with Esc; so a dialog that has been gone for a while is over, if its end could be seen.
     fn still_blocked(&mut self, now: Instant, limits: Limits) -> bool {
         match self.status {
             ProgramStatus::Permission if self.saved.dialogs.is_empty() && self.saved.composer.is_none() => true,
-            // A hook says that there will be a dialog a moment before there is one.
-            ProgramStatus::Permission => now - *self.clear.get_or_insert(now) < limits.screen_look,
+            // A hook announces a dialog a moment before it is shown.
+            ProgramStatus::Permission => now - *self.dialog_gone_since.get_or_insert(now) < limits.screen_look,
             _ => false,
         }
     }
 
-    /// Whether something unknown has been on the screen for long; then that is counted anew.
-    fn is_strange(&mut self, now: Instant, limits: Limits) -> bool {
-        let long = now - *self.strange.get_or_insert(now) >= limits.unknown_screen;
+    /// Whether the screen has shown something unknown for long; then the time starts again.
+    fn is_unknown_for_long(&mut self, now: Instant, limits: Limits) -> bool {
+        let long = now - *self.unknown_since.get_or_insert(now) >= limits.unknown_screen;
         if long {
-            self.strange = None;
+            self.unknown_since = None;
         }
         long
+    }
+
+    /// Whether the program works, as far as is known, on a notice of pairflow.
+    fn works_for_pairflow(&self) -> bool {
+        let works = self.status == ProgramStatus::Busy || !self.saved.hooks;
+        works && self.saved.prompted == Prompted::Pairflow && self.interrupted < ESCAPES
     }
 }
 
@@ -114,14 +124,12 @@ impl SessionLoop {
     /// Looks at a pane. Whatever is typed is typed right after a look.
     pub(super) fn screen_state(&mut self, agent: &AgentId, pane: &PaneId) -> Result<ScreenState, SessionError> {
         let screen = self.screen(agent, pane)?;
-        let pending = self.has_pending(agent);
-        let (now, limits) = (self.bubble().engine.clock.now().ts, self.limits());
+        let (pending, limits) = (self.has_pending(agent), self.limits());
         let program = self.program(agent);
-        let shown = program.saved.shown(&screen, program.is_blocked());
-        let input = match shown {
+        let input = match program.saved.shown(&screen, program.is_blocked()) {
             ScreenContent::Prompt(input) if !pending => input,
             other => {
-                program.clear = None;
+                program.dialog_gone_since = None;
                 return Ok(match other {
                     ScreenContent::Dialog(dialog) => ScreenState::Dialog(dialog),
                     ScreenContent::Unknown if !pending => ScreenState::Unknown,
@@ -132,54 +140,49 @@ impl SessionLoop {
         if program.still_blocked(Instant::now(), limits) {
             return Ok(ScreenState::Blocked);
         }
-        (program.clear, program.strange) = (None, None);
+        (program.dialog_gone_since, program.unknown_since) = (None, None);
         if program.is_blocked() {
-            program.set_status(ProgramStatus::Unknown, now);
+            self.set_status(agent, ProgramStatus::Unknown);
         }
         Ok(ScreenState::Free(FreePrompt { screen: foot(&screen.text), input }))
     }
 
-    /// Looks at a pane and returns what it shows if nothing there waits for a person. A person is asked about a dialog,
-    /// and about what stays unknown.
+    /// Looks at a pane and returns its prompt if nothing there waits for a person. A person is asked about a dialog, and
+    /// about a screen that stays unknown.
     pub(super) fn free_screen(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<FreePrompt>, SessionError> {
         let limits = self.limits();
         match self.screen_state(agent, pane)? {
             ScreenState::Free(free) => return Ok(Some(free)),
             ScreenState::Dialog(dialog) if !self.has_pending(agent) => {
-                self.found(agent, format!("{} ({})", dialog.name, dialog.advice));
+                self.ask_about_dialog(agent, format!("{} ({})", dialog.name, dialog.advice));
             }
-            ScreenState::Unknown if self.program(agent).is_strange(Instant::now(), limits) => {
-                self.found(agent, UNKNOWN.to_owned())
+            ScreenState::Unknown if self.program(agent).is_unknown_for_long(Instant::now(), limits) => {
+                self.ask_about_dialog(agent, UNKNOWN.to_owned());
             }
             ScreenState::Dialog(_) | ScreenState::Blocked | ScreenState::Unknown => {}
         }
         Ok(None)
     }
 
-    /// Has a person asked about a dialog, unless they are asked already.
-    fn found(&mut self, agent: &AgentId, what: String) {
-        let now = self.bubble().engine.clock.now().ts;
-        let program = self.program(agent);
-        program.set_status(ProgramStatus::Dialog, now);
-        program.strange = None;
+    /// Asks a person about a dialog, unless such a question is open.
+    fn ask_about_dialog(&mut self, agent: &AgentId, what: String) {
+        self.set_status(agent, ProgramStatus::Dialog);
+        self.program(agent).unknown_since = None;
         let mut open = self.state.iter().flat_map(|state| &state.gate.questions);
         if !open.any(|open| open.kind == QuestionKind::Dialog && open.about.as_ref() == Some(agent)) {
             self.report(&Command::Hindered { agent: agent.clone(), by: Hindrance::Dialog, what });
         }
     }
 
-    /// Looks at the pane of a program that nobody looked after for a while: what it asked for then reached nobody.
+    /// Looks at the pane of a program that was unattended for a while: what it asked then reached nobody.
     pub(super) fn look_for_dialog(&mut self, agent: &AgentId) -> Result<(), SessionError> {
-        let Some(pane) =
-            self.live_pane(agent).filter(|_| !self.programs.get(agent).is_some_and(AgentProgram::is_blocked))
-        else {
-            return Ok(());
-        };
+        let blocked = self.programs.get(agent).is_some_and(AgentProgram::is_blocked);
+        let Some(pane) = self.live_pane(agent).filter(|_| !blocked) else { return Ok(()) };
         self.free_screen(agent, &pane).map(drop)
     }
 
-    /// Whether an agent that waits for a person has its dialog on the screen, or at least no prompt. What cannot be seen
-    /// is not there.
+    /// Whether an agent that waits for a person still shows its dialog, or at least no prompt. An unreadable screen
+    /// shows none.
     pub(super) fn still_shows_dialog(&self, agent: &AgentId) -> bool {
         let Some(program) = self.programs.get(agent).filter(|program| program.is_blocked()) else { return false };
         let screen = self.live_pane(agent).and_then(|pane| self.screen(agent, &pane).ok());
@@ -187,29 +190,18 @@ impl SessionLoop {
     }
 
     fn screen(&self, agent: &AgentId, pane: &PaneId) -> Result<PaneScreen, SessionError> {
-        let Some(session) = &self.session else { return Ok(PaneScreen::default()) };
-        let styled = session.tmux.capture_styled(pane)?;
+        let Some(tmux) = &self.tmux else { return Ok(PaneScreen::default()) };
+        let styled = tmux.capture_styled(pane)?;
         let composer = self.programs.get(agent).and_then(|program| program.saved.composer.as_ref());
         // After the text: whatever opens in between hides the cursor.
-        let cursor = composer.is_some_and(|composer| composer.cursor) && session.tmux.shows_cursor(pane)?;
+        let cursor = composer.is_some_and(|composer| composer.cursor) && tmux.shows_cursor(pane)?;
         Ok(PaneScreen::read(&styled, cursor))
     }
-}
 
-/// The last lines of a screen that are not empty.
-fn foot(screen: &str) -> String {
-    let lines: Vec<&str> = screen.lines().rev().filter(|line| !line.trim().is_empty()).take(FOOT).collect();
-    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
-}
-
-/// How often it is looked.
-const PACE: Duration = Duration::from_secs(5);
-
-impl SessionLoop {
-    /// Takes back the questions about dialogs that are not there any more.
+    /// Withdraws questions about dialogs that are gone: the prompt is back, and no hook tells of a dialog that was left.
     pub(super) fn withdraw_dialog_questions(&mut self, state: &BubbleState) -> Result<(), SessionError> {
-        for agent in self.shown_dialogs(state) {
-            self.program(&agent).strange = None;
+        for agent in self.asked_about(state) {
+            self.program(&agent).unknown_since = None;
             let Some(pane) = self.live_pane(&agent) else { continue };
             if matches!(self.screen_state(&agent, &pane)?, ScreenState::Free(_)) {
                 self.report(&Command::Active { agent });
@@ -218,56 +210,43 @@ impl SessionLoop {
         Ok(())
     }
 
-    /// When it is to be looked again.
+    /// Returns when to check again whether dialogs are gone.
     pub(super) fn dialog_check_due(&self, stepped: Instant) -> Option<Instant> {
-        let asked = self.state.as_ref().is_some_and(|state| !state.paused && !self.shown_dialogs(state).is_empty());
-        asked.then(|| stepped + PACE)
+        let asked = self.state.as_ref().is_some_and(|state| !state.paused && !self.asked_about(state).is_empty());
+        asked.then(|| stepped + DIALOG_CHECK)
     }
 
-    /// The agents about whose dialog a person is asked, and whose prompt would be known.
-    fn shown_dialogs(&self, state: &BubbleState) -> Vec<AgentId> {
+    /// Returns the agents with an open question about a dialog whose prompt could be recognised.
+    fn asked_about(&self, state: &BubbleState) -> Vec<AgentId> {
         let asked = state.gate.questions.iter().filter(|open| open.kind == QuestionKind::Dialog);
         let known =
             |agent: &&AgentId| self.programs.get(*agent).is_some_and(|program| program.saved.composer.is_some());
         asked.filter_map(|open| open.about.as_ref()).filter(known).cloned().collect()
     }
-}
 
-/// How often a program is interrupted in one pause.
-const ESCAPES: u32 = 3;
-
-impl AgentProgram {
-    /// Whether its program works, as far as is known, at what pairflow has told it.
-    fn works_for_us(&self) -> bool {
-        let works = self.status == ProgramStatus::Busy || !self.saved.hooks;
-        works && self.saved.prompted == Prompted::Pairflow && self.interrupted < ESCAPES
-    }
-}
-
-impl SessionLoop {
-    /// Interrupts each program that is at work. Nothing is pressed unless the program says that Esc interrupts it.
+    /// Interrupts, in a pause, each program that works on a notice, with Esc as a person would. Nothing is pressed unless
+    /// the screen says that Esc interrupts. Work for a person goes on: a pause is also the time for work by hand.
     pub(super) fn interrupt(&mut self, state: &BubbleState) -> Result<(), SessionError> {
-        let agents: Vec<AgentId> = state.rules.agents.all().cloned().collect();
-        for agent in agents {
-            self.program(&agent).strange = None;
-            let pane = self.live_pane(&agent).filter(|_| self.program(&agent).works_for_us());
-            let Some(pane) = pane else { continue };
-            let ScreenState::Free(free) = self.screen_state(&agent, &pane)? else { continue };
-            let Some(session) = self.session.as_ref().filter(|_| free.screen.contains(AT_WORK)) else { continue };
-            session.tmux.escape(&pane)?;
-            let now = self.bubble().engine.clock.now().ts;
-            let program = self.program(&agent);
-            program.interrupted += 1;
-            // Not every program says that it was interrupted; one that was not says what it goes on with.
-            program.set_status(ProgramStatus::Unknown, now);
+        for agent in state.rules.agents.all() {
+            let program = self.program(agent);
+            program.unknown_since = None;
+            let works = program.works_for_pairflow();
+            let Some(pane) = self.live_pane(agent).filter(|_| works) else { continue };
+            let ScreenState::Free(free) = self.screen_state(agent, &pane)? else { continue };
+            let Some(tmux) = self.tmux.as_ref().filter(|_| free.screen.contains(AT_WORK)) else { continue };
+            tmux.escape(&pane)?;
+            self.program(agent).interrupted += 1;
+            // Not every program reports an interruption; one that goes on reports its work.
+            self.set_status(agent, ProgramStatus::Unknown);
         }
         Ok(())
     }
+}
 
-    /// The pause is over, if there was one.
-    pub(super) fn reset_interrupts(&mut self) {
-        self.programs.values_mut().for_each(|program| program.interrupted = 0);
-    }
+/// Returns the last lines of a screen that are not empty.
+fn foot(screen: &str) -> String {
+    let lines: Vec<&str> = screen.lines().rev().filter(|line| !line.trim().is_empty()).take(FOOT).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -355,11 +334,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_for_a_minute_is_strange_once_a_minute() {
+    fn what_is_unknown_for_a_minute_is_unknown_for_long_once_a_minute() {
         let now = Instant::now();
         let mut program = AgentProgram::default();
         let strange = [0, 2, 59, 60, 62, 121, 122]
-            .map(|secs| program.is_strange(now + Duration::from_secs(secs), Limits::default()));
+            .map(|secs| program.is_unknown_for_long(now + Duration::from_secs(secs), Limits::default()));
         assert_eq!(strange, [false, false, false, true, false, false, true]);
     }
 }

@@ -12,7 +12,7 @@ use crate::driver::{StartedAgent, TurnStart};
 use crate::engine::{Bubble, Control, EngineError, environment};
 use crate::perform::Settled;
 use crate::process::{Ran, tail};
-use crate::session::{SessionHandle, SessionSetup, forget_dead};
+use crate::session::{SessionHandle, SessionSetup, remove_dead};
 
 /// How many lines and characters of an agent's output a person is told.
 const LAST: (usize, usize) = (20, 4000);
@@ -187,7 +187,7 @@ impl Supervisor {
                 over: Box::new(move || drop(out.send(SupervisorEvent::Touched(log.clone())))),
             })?;
             if let Some(env) = &entry.person {
-                session.person(env.clone());
+                session.set_environment(env.clone());
             }
             entry.session = Some(session);
         }
@@ -200,7 +200,7 @@ impl Supervisor {
     /// Takes the sessions that did not outlive an earlier supervisor off the lists of what runs.
     pub(super) fn forget_dead_sessions(&self) {
         for repo in self.setup.engine.repositories() {
-            if let Err(error) = forget_dead(&Control::of(&repo)) {
+            if let Err(error) = remove_dead(&Control::of(&repo)) {
                 (self.setup.say)(&format!("{}: {error}", repo.display()));
             }
         }
@@ -212,7 +212,7 @@ impl Supervisor {
         let Some(entry) = self.entries.get_mut(&key).filter(|_| !env.is_empty()) else { return };
         entry.person = Some(env.to_vec());
         if let Some(session) = &entry.session {
-            session.person(env.to_vec());
+            session.set_environment(env.to_vec());
         }
     }
 }

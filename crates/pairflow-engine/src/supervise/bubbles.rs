@@ -47,7 +47,7 @@ impl Supervisor {
     }
 
     fn search_later(&mut self, what: &str, error: &EngineError) {
-        (self.setup.say)(&format!("{what}: {error}; it is tried again"));
+        (self.setup.say)(&format!("{what}: {error}; pairflow tries again"));
         if self.search.is_none() {
             self.search = Some(Instant::now() + self.searches.pause());
         }
@@ -288,7 +288,7 @@ impl Supervisor {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.leaving) else { return };
         let failure = error.to_string();
         if entry.set_back(failure.clone()) {
-            (self.setup.say)(&format!("{}: {failure}; it is tried again", key.display()));
+            (self.setup.say)(&format!("{}: {failure}; pairflow tries again", key.display()));
         }
     }
 

@@ -112,7 +112,7 @@ pub(super) fn at_work(bubble: &Bubble, state: &BubbleState, activity: &Activity)
 
 /// Returns when the agent whose turn it is was last seen at work, as far as anyone can tell who is not its supervisor.
 pub fn last_seen(bubble: &Bubble, state: &BubbleState) -> Option<Moment> {
-    at_work(bubble, state, &Activity::shown(&bubble.control, &bubble.id, bubble.engine.clock.now()))
+    at_work(bubble, state, &Activity::recorded(&bubble.control, &bubble.id, bubble.engine.clock.now()))
 }
 
 /// When anything in the worktree was last changed, its git data left aside. A time to come says nothing: any archive or

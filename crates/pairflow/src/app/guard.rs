@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
-use pairflow_engine::agent_socket::attempted;
+use pairflow_engine::agent_socket::report_attempt;
 use pairflow_engine::caller::{CallerProcess, Namespaces};
 use pairflow_engine::engine::{Bubble, Token};
 use pairflow_engine::process::MARK;
@@ -69,7 +69,7 @@ impl App {
     /// log.
     fn record_attempt(&self, caller: &AgentCaller, verb: &str) {
         if let Some(socket) = &caller.socket {
-            return attempted(socket, verb);
+            return report_attempt(socket, verb);
         }
         let Some((bubble, agent)) = self.proven(caller) else { return };
         let reason = format!("'{verb}' is for people");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pairflow_core::bubble::Refusal;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::rules::DriverKind;
-use pairflow_engine::agent_socket::{AgentCall, SendError, say};
+use pairflow_engine::agent_socket::{AgentCall, SendError, send};
 use pairflow_engine::engine::{Bubble, Denial, EngineError, Token};
 use pairflow_engine::supervisor_client::{Client, SupervisorConnection};
 use pairflow_engine::verbs::{AgentReply, AgentRequest};
@@ -155,7 +155,7 @@ impl Proven {
 impl Seated {
     fn say(&self, said: AgentRequest) -> Result<AgentReply, CommandError> {
         let words = AgentCall { said, id: self.id.as_deref(), cwd: self.cwd.as_deref(), patience: self.patience };
-        say(&self.socket, words).map_err(|lost| self.told(lost))
+        send(&self.socket, words).map_err(|lost| self.told(lost))
     }
 
     fn told(&self, lost: SendError) -> CommandError {

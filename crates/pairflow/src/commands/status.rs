@@ -99,7 +99,7 @@ fn here_and_now(app: &App, bubble: &Bubble, state: &BubbleState) -> Result<Statu
 /// Returns the status with what the supervisor has heard of the agents.
 pub(crate) fn shown(app: &App, bubble: &Bubble, state: &BubbleState) -> Status {
     let now = app.clock.now();
-    let heard = Activity::shown(&bubble.control, &bubble.id, now);
+    let heard = Activity::recorded(&bubble.control, &bubble.id, now);
     Status::heard(state, now, state.phase.turn().and_then(|turn| heard.of(&turn.agent)))
 }
 

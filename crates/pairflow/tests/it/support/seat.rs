@@ -35,7 +35,9 @@ pub(crate) fn seat<'a>(home: &'a Home, bubble: &str, agent: &str) -> Seat<'a> {
     let opened = opened(home, bubble);
     let path = opened.control.seat_socket(&opened.id, &agent.parse().unwrap());
     let (out, calls) = channel();
-    let socket = AgentSocket::open(Arc::new(opened), agent.parse().unwrap(), path.clone(), out).unwrap();
+    let socket =
+        AgentSocket::open(Arc::new(opened), agent.parse().unwrap(), path.clone(), move |event| out.send(event).is_ok())
+            .unwrap();
     Seat { home, bubble: bubble.to_owned(), agent: agent.to_owned(), worktree, path, socket: Some(socket), calls }
 }
 
@@ -94,7 +96,8 @@ impl Seat<'_> {
         let agent: AgentId = self.agent.parse().unwrap();
         let (out, calls) = channel();
         let bubble = Arc::new(opened(self.home, &self.bubble));
-        self.socket = Some(AgentSocket::open(bubble, agent, self.path.clone(), out).unwrap());
+        self.socket =
+            Some(AgentSocket::open(bubble, agent, self.path.clone(), move |event| out.send(event).is_ok()).unwrap());
         self.calls = calls;
     }
 
