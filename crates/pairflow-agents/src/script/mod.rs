@@ -1,4 +1,4 @@
-//! Scripted agents: what each agent does in its first, second, … turn, written down as YAML and played for real.
+//! Scripted agents: what each agent does in each of its turns, written as YAML and played for real.
 //!
 //! A scripted agent edits real files, runs real commands and calls the real `pairflow` binary. It can also misbehave in
 //! every way that real agents do.

@@ -1,4 +1,4 @@
-//! What can stand in a script.
+//! The contents of a script, and how it is read. Errors name the file and the line, and show the line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use pairflow_core::ids::AgentId;
 use serde::Deserialize;
 use serde_saphyr::{RenderOptions, UserMessageFormatter};
 
-/// What every scripted agent does in each of its turns.
+/// What each scripted agent does in each of its turns.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -19,7 +19,7 @@ pub struct Script {
     pub agents: BTreeMap<AgentId, Vec<Vec<ScriptStep>>>,
 }
 
-/// One thing that an agent does.
+/// One step of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a script is read once and played step by step")]
@@ -30,13 +30,13 @@ pub enum ScriptStep {
     Append(AppendStep),
     /// Deletes a file or a directory.
     Delete(InnerPath),
-    /// Runs a shell command, which has to end with 0.
+    /// Runs a shell command, which has to succeed.
     Run(String),
     /// Hands over.
     Pass(PassStep),
-    /// Asks the person and ends; the next start of the same turn goes on with the step after it.
+    /// Asks the person and ends; the next start in the same turn goes on with the next step.
     AskHuman(String),
-    /// Claims that nothing is left.
+    /// Claims convergence.
     Converged(ConvergedStep),
     /// Waits.
     WaitMs(u64),
@@ -44,7 +44,7 @@ pub enum ScriptStep {
     Print(String),
     /// Calls a command that has to be refused.
     ExpectRefused(RefusedStep),
-    /// Does what an agent should not do, once.
+    /// Misbehaves, once.
     Misbehave(Misbehaviour),
 }
 
@@ -57,7 +57,6 @@ pub struct WriteStep {
     /// The whole content.
     pub text: String,
     /// Its permissions, such as `"755"`.
-    #[serde(default)]
     pub mode: Option<FileMode>,
 }
 
@@ -71,7 +70,7 @@ pub struct AppendStep {
     pub text: String,
 }
 
-/// A hand-over. The texts go to the command as they stand here, also when it will refuse them.
+/// A hand-over. The texts are passed as they are, even if they will be refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PassStep {
@@ -80,11 +79,10 @@ pub struct PassStep {
     /// Findings, as `P1:title`.
     #[serde(default)]
     pub findings: Vec<String>,
-    /// Whether the review found nothing.
+    /// Passes `--no-findings`.
     #[serde(default)]
     pub no_findings: bool,
     /// A review as JSON, as `--findings` takes it.
-    #[serde(default)]
     pub review: Option<String>,
     /// Findings that are fixed.
     #[serde(default)]
@@ -92,10 +90,10 @@ pub struct PassStep {
     /// Findings that are wrong, each with the reason.
     #[serde(default)]
     pub dispute: Vec<(String, String)>,
-    /// Findings whose answer is right.
+    /// Findings whose answer is accepted.
     #[serde(default)]
     pub confirm: Vec<String>,
-    /// Findings whose answer is not right.
+    /// Findings whose answer is rejected.
     #[serde(default)]
     pub reopen: Vec<String>,
     /// Findings whose reproducer is wrong.
@@ -108,19 +106,15 @@ pub struct PassStep {
     #[serde(default)]
     pub blockers: Vec<String>,
     /// What the person has to know, as Markdown.
-    #[serde(default)]
     pub explain: Option<String>,
     /// Artifacts that belong to it.
     #[serde(default)]
     pub refs: Vec<String>,
     /// What the other side is asked to do.
-    #[serde(default)]
     pub intent: Option<String>,
     /// The key that makes a repetition the same record.
-    #[serde(default)]
     pub key: Option<String>,
-    /// How often it is said; once, unless told otherwise.
-    #[serde(default)]
+    /// How often it is sent; once by default.
     pub repeat: Option<u32>,
 }
 
@@ -131,10 +125,8 @@ pub struct ConvergedStep {
     /// The claim in words.
     pub summary: String,
     /// What the person has to know, as Markdown.
-    #[serde(default)]
     pub explain: Option<String>,
     /// The key that makes a repetition the same record.
-    #[serde(default)]
     pub key: Option<String>,
 }
 
@@ -148,7 +140,7 @@ pub struct RefusedStep {
     pub code: i32,
 }
 
-/// A command of pairflow's.
+/// A command of pairflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "a verb is made, called and dropped")]
 pub enum Verb {
@@ -168,11 +160,11 @@ pub enum Verb {
 pub enum Misbehaviour {
     /// Ends with this exit code and without a hand-over.
     Exit(i32),
-    /// Does nothing, for ever.
+    /// Hangs for ever.
     Hang,
     /// Prints this many bytes.
     Flood(u64),
-    /// Dies of a signal.
+    /// Is killed by a signal.
     Crash,
     /// Leaves a process behind that keeps the output open.
     Orphan,
@@ -188,7 +180,7 @@ pub enum Misbehaviour {
     HumanVerb,
     /// Writes a line into the transcript.
     ForgeLine,
-    /// Ignores the request to end, for ever.
+    /// Ignores SIGTERM, for ever.
     IgnoreTerm,
 }
 
@@ -202,7 +194,7 @@ pub struct InnerPath(String);
 #[serde(try_from = "String")]
 pub struct FileMode(pub u32);
 
-/// Why there is nothing to play.
+/// Why a script has no such turn.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchTurn {
     /// The script does not know the agent.
@@ -213,9 +205,9 @@ pub enum NoSuchTurn {
         /// The agent.
         agent: String,
     },
-    /// The agent has had all its turns.
+    /// The agent has no more turns.
     #[error(
-        "{script} has {scripted} {} for {agent}, and this is its turn {asked}; add one under `agents: {agent}:`",
+        "{script} has {scripted} {} for {agent}, but this is its turn {asked}; add one under `agents: {agent}:`",
         if *.scripted == 1 { "turn" } else { "turns" }
     )]
     Number {
@@ -231,7 +223,7 @@ pub enum NoSuchTurn {
 }
 
 impl Script {
-    /// Returns what `agent` does in its `n`-th turn, counted from 1.
+    /// Returns the steps of `agent`'s turn `n`, counted from 1.
     pub fn turn(&self, agent: &str, n: u32) -> Result<&[ScriptStep], NoSuchTurn> {
         let (script, agent_name) = (self.name.clone(), agent.to_owned());
         let turns = self.agents.iter().find(|(name, _)| name.as_str() == agent).map(|(_, turns)| turns);
@@ -304,7 +296,7 @@ impl TryFrom<RefusedStepFields> for RefusedStep {
 pub struct ScriptError {
     /// The name of the file.
     pub file: String,
-    /// Line and column, counted from 1, if the fault has a place.
+    /// Line and column, counted from 1, if known.
     pub at: Option<(usize, usize)>,
     /// What is wrong.
     pub message: String,
@@ -327,7 +319,7 @@ impl ScriptError {
         let line = at.and_then(|(line, _)| text.lines().nth(line - 1));
         let options = RenderOptions::new(&UserMessageFormatter);
         let rendered = error.without_snippet().render_with_options(options);
-        // The place is said in front of the message; said again behind it, it only hides the message's end.
+        // The place precedes the message; repeated behind it, it would only hide the end of the message.
         let place = at.map(|(line, column)| format!(" at line {line}, column {column}")).unwrap_or_default();
         let message = rendered.strip_suffix(&place).unwrap_or(&rendered).to_owned();
         Self { file: name.to_owned(), at, message, snippet: line.unwrap_or_default().to_owned() }

@@ -1,4 +1,20 @@
-//! Which description an agent has, and what only the known programs can do. A new one has its lines here.
+//! Finds the description of an agent: a known program, or `[agent.NAME]` of the configuration, which describes another
+//! program or adds to a known one. A new program has its lines here.
+//!
+//! ```toml
+//! [agent.codex]                 # a known agent: only what is added
+//! env = ["MY_PROVIDER_KEY"]
+//! hooks = "none"                # Codex without hooks
+//!
+//! [agent.work-claude]           # Claude Code under another name
+//! command = ["/opt/claude-at-work"]
+//! hooks = "claude"
+//!
+//! [agent.other]                 # any other program; it reports by its commands alone
+//! command = ["other", "--chat", "{session}"]
+//! resume = ["other", "--go-on", "{session}"]
+//! prompt = "paste"
+//! ```
 
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::{CustomAgent, HookKind, PromptBy};
@@ -7,7 +23,7 @@ use pairflow_engine::driver::{PaneStart, Trouble};
 use super::model::{AgentSpec, EnvNames, Opening, PermissionWords};
 use super::{claude, codex};
 
-/// Finds the description of an agent: its own name, or what the configuration says about it.
+/// Returns the description of an agent, by its name and its configuration.
 pub fn spec_of(agent: &AgentId, custom: Option<&CustomAgent>) -> Result<AgentSpec, String> {
     let known = match agent.as_str() {
         "claude" => Some(claude::spec()),
@@ -33,7 +49,7 @@ impl AgentSpec {
         self.words_of_start(seat, || self.hook_words(seat))
     }
 
-    /// Says why the last turn failed, out of the end of the program's own record of the conversation.
+    /// Returns why the last turn failed, from the end of the program's record of the conversation.
     pub fn trouble(&self, record_end: &str) -> Option<Trouble> {
         match self.hooks {
             HookKind::Claude => claude::trouble(record_end),
@@ -51,7 +67,7 @@ impl AgentSpec {
     }
 }
 
-/// Joins what is known of an agent with what the configuration says. `hooked` is the program whose hooks that names.
+/// Merges the description of a known agent with its configuration. `hooked` is the program whose hooks it names.
 fn merge_custom(
     agent: &AgentId,
     known: Option<AgentSpec>,
@@ -59,9 +75,8 @@ fn merge_custom(
     custom: Option<&CustomAgent>,
 ) -> Result<AgentSpec, String> {
     let Some(custom) = custom else {
-        return known.ok_or_else(|| {
-            format!("pairflow does not know it; say how it is started in `[agent.{agent}]`, with `command = [\"…\"]`")
-        });
+        return known
+            .ok_or_else(|| format!("pairflow does not know this agent; add `command = [\"…\"]` to `[agent.{agent}]`"));
     };
     let mut spec = base(agent, known, hooked, custom)?;
     if !custom.command.is_empty() {
@@ -80,7 +95,7 @@ fn merge_custom(
     Ok(spec)
 }
 
-/// The description that the rest of `[agent.NAME]` is added to.
+/// Returns the description to which the rest of `[agent.NAME]` is added.
 fn base(
     agent: &AgentId,
     known: Option<AgentSpec>,
@@ -100,7 +115,7 @@ fn base(
     }
 }
 
-/// A program of which nothing is known but its words.
+/// Describes a program of which only the command is known.
 fn plain() -> AgentSpec {
     AgentSpec {
         fresh: Opening::default(),

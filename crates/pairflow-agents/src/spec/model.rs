@@ -1,51 +1,56 @@
-//! The form of an agent's description.
+//! What is known about an agent program: how it is started, which variables it gets, which versions work, and which
+//! moments it reports by hooks.
+//!
+//! An agent gets no variable that is not named here, so that no secret of the person, no variable of an outer agent and
+//! nothing of pairflow's own reaches it by accident.
 
 use std::fmt;
 use std::path::Path;
 
 use pairflow_core::rules::{HookKind, Permissions, PromptBy};
+use pairflow_core::view::quoted;
 use pairflow_engine::driver::{Composer, Dialog, PaneStart, Session};
 use pairflow_engine::process::may_inherit;
 use serde_json::Value;
 
-/// What stands for the name of a conversation in the words of an [`Opening`].
+/// The placeholder for the name of a conversation in an [`Opening`].
 const SESSION: &str = "{session}";
 
 /// How one agent program is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSpec {
-    /// How a new conversation is begun.
+    /// How a new conversation begins.
     pub fresh: Opening,
-    /// How an earlier conversation goes on; `None` if the program cannot do that.
+    /// How an earlier conversation is resumed; `None` if the program cannot do that.
     pub resume: Option<Opening>,
-    /// What the person adds to every start.
+    /// Arguments that the person adds to every start.
     pub args: Vec<String>,
-    /// What every start needs.
+    /// Arguments that every start needs.
     pub always: Vec<String>,
-    /// What it may do without asking.
+    /// The arguments for each level of permissions.
     pub permissions: PermissionWords,
-    /// How the first prompt gets there.
+    /// How the first prompt is passed.
     pub prompt: PromptBy,
-    /// Whose hooks it understands; the words that come with them are that program's too.
+    /// Whose hooks it understands.
     pub hooks: HookKind,
-    /// Whether the person wants it without its hooks; everything else stays.
+    /// Whether the person switched its hooks off.
     pub mute: bool,
     /// Which variables of the person it gets.
     pub env: EnvNames,
-    /// What it may show instead of working.
+    /// The dialogs in which it may wait for a person.
     pub dialogs: Vec<Dialog>,
-    /// How its screen shows that a prompt may be typed; nothing if that is not known.
+    /// What its prompt looks like, if known.
     pub composer: Option<Composer>,
-    /// Whether it works in a sandbox of its own, which it leaves with a permission.
+    /// Whether it works in a sandbox, which it leaves with a permission.
     pub sandboxed: bool,
-    /// The oldest version that is known to work; nothing if none is known.
+    /// The oldest version that is known to work, if any is.
     pub oldest: Option<OldestVersion>,
 }
 
-/// The words of a start around those that every start has; `{session}` stands for the name of the conversation.
+/// The words of a start around those that all starts share; `{session}` is the name of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Opening {
-    /// The program, with words that belong to it.
+    /// The program, with its own arguments.
     pub command: Vec<String>,
     /// What comes right after the program.
     pub first: Vec<String>,
@@ -53,7 +58,7 @@ pub struct Opening {
     pub last: Vec<String>,
 }
 
-/// The words for each level of permissions that needs no sandbox around the agent.
+/// The arguments for each level of permissions that needs no sandbox around the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PermissionWords {
     /// For [`Permissions::Ask`].
@@ -62,11 +67,11 @@ pub struct PermissionWords {
     pub edits: Vec<String>,
 }
 
-/// Texts that turn a program's own protection off; no word of a start may have one in it.
+/// Texts that turn off a program's own protection; no argument may contain one.
 const BYPASS: [&str; 5] = ["dangerously", "bypassPermissions", "danger-full-access", "bypass_hook_trust", "--yolo"];
 
 impl AgentSpec {
-    /// Returns the program and its arguments. `hook_words` are asked for last: they may name files that are written then.
+    /// Returns the program and its arguments. `hook_words` is called last: it may write the files that they name.
     pub(super) fn words_of_start(
         &self,
         seat: &PaneStart,
@@ -90,7 +95,7 @@ impl AgentSpec {
         Ok(argv)
     }
 
-    /// Returns the name of the conversation, if it is known before the program says it.
+    /// Returns the name of the conversation, if it is known before the program reports it.
     pub fn session(&self, session: &Session) -> Option<String> {
         let opening = self.opening(session);
         let named =
@@ -109,7 +114,7 @@ impl AgentSpec {
         self.prompt == PromptBy::Argument && !seat.prompt.is_empty()
     }
 
-    /// A program that cannot go on with a conversation begins a new one.
+    /// A program that cannot resume a conversation begins a new one.
     fn opening(&self, session: &Session) -> &Opening {
         match session {
             Session::Fresh(_) => &self.fresh,
@@ -128,7 +133,7 @@ impl AgentSpec {
     }
 }
 
-/// Owns some words.
+/// Returns owned words.
 pub(super) fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(str::to_owned).to_vec()
 }
@@ -138,7 +143,7 @@ pub(super) fn dialog<const N: usize>(name: &str, marks: [&str; N], advice: &str)
     Dialog { name: name.to_owned(), marks: words(marks), advice: advice.to_owned() }
 }
 
-/// Reads the end of a file of JSON lines, newest first; what is cut off or no JSON is left out.
+/// Reads JSON lines, last one first; invalid lines are skipped.
 pub(super) fn lines_from_end(text: &str) -> impl Iterator<Item = Value> {
     text.lines().rev().filter_map(|line| serde_json::from_str(line).ok())
 }
@@ -147,27 +152,27 @@ fn filled(words: &[String], session: &str) -> Vec<String> {
     words.iter().map(|word| word.replace(SESSION, session)).collect()
 }
 
-/// What agents get beyond what every command of a bubble gets. Keys that sign in the person's name are not among it.
+/// What agents get beyond what every command of a bubble gets. Signing keys of the person are not included.
 const PERSON: [&str; 5] = ["NODE_EXTRA_CA_CERTS", "ALL_PROXY", "all_proxy", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
 
-/// The terminal that tmux is; every terminal database has it.
+/// The terminal type inside tmux; every terminal database has it.
 const TERMINAL: &str = "screen-256color";
 
-/// Where programs are looked for if the person has no `PATH`.
+/// The `PATH` if the person has none.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Which variables of the person an agent program gets, beyond what all of them get.
+/// Which variables of the person an agent program gets, beyond what all agents get.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EnvNames {
-    /// These.
+    /// By name.
     pub names: &'static [&'static str],
-    /// Those that begin so.
+    /// By prefix.
     pub prefixes: &'static [&'static str],
-    /// Those that begin so, if the variable before them is set: credentials of one of several providers.
+    /// By prefix, if the variable before it is set: credentials of one of several providers.
     pub with: &'static [(&'static str, &'static [&'static str])],
-    /// Never those that begin so: they are about the conversation that pairflow itself was called in.
+    /// Prefixes that are never admitted: they are about the conversation in which pairflow was called.
     pub outer: &'static [&'static str],
-    /// What the person has added, by name. It wins over everything but pairflow's own variables.
+    /// Added by the person, by name; overrides everything but pairflow's own variables.
     pub added: Vec<String>,
 }
 
@@ -209,7 +214,7 @@ pub fn environment(
     env
 }
 
-/// The agent has to find the same pairflow that started it, whatever else is installed.
+/// Puts the directory of `program` first: the agent has to find the pairflow that started it.
 fn with_first(program: &Path, path: &str) -> String {
     let dir = program.parent().map(|dir| dir.display().to_string()).filter(|dir| !dir.is_empty());
     match dir {
@@ -222,19 +227,19 @@ fn with_first(program: &Path, path: &str) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32, pub u32, pub u32);
 
-/// The oldest version of a program with which agents in panes are known to work, and where npm has it.
+/// The oldest version of a program that is known to work in a pane, and its npm package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OldestVersion {
-    /// What the program is called.
+    /// The name of the program.
     pub program: &'static str,
     /// The version.
     pub version: Version,
-    /// Its package.
+    /// Its npm package.
     pub package: &'static str,
 }
 
 impl Version {
-    /// Finds the version in what a program says to `--version`: the first word with three numbers.
+    /// Finds the version in the output of `--version`: the first word with three numbers.
     pub fn find(said: &str) -> Option<Self> {
         said.split_whitespace().find_map(|word| {
             let mut numbers = word.split(['-', '+']).next()?.split('.').map(|part| part.parse().ok());
@@ -245,7 +250,7 @@ impl Version {
 }
 
 impl OldestVersion {
-    /// The command that installs it. The version is named, because npm otherwise takes an older one for an older Node.js.
+    /// Returns the command that installs it. It names the version, because npm picks an older one for an older Node.js.
     pub fn install(&self) -> String {
         format!("npm install -g {}@{}", self.package, self.version)
     }
@@ -257,14 +262,14 @@ impl fmt::Display for Version {
     }
 }
 
-/// A moment at which a program reports.
+/// An event that a program reports by a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HookSpec {
-    /// As the programs call it.
+    /// Its name.
     pub name: &'static str,
-    /// As Codex calls it in the names of hooks.
+    /// Its name in the keys of Codex.
     pub label: &'static str,
-    /// How long the program waits for our answer. Codex allows no more than three seconds at an end.
+    /// How long the program waits for the answer. Codex allows at most three seconds for the end of a session.
     pub timeout_secs: u32,
     /// Whether Claude Code knows it.
     pub claude: bool,
@@ -272,7 +277,7 @@ pub struct HookSpec {
     pub codex: bool,
 }
 
-/// Every moment that pairflow wants to hear of.
+/// Every event that pairflow wants to know.
 pub const HOOK_EVENTS: [HookSpec; 10] = [
     both("SessionStart", "session_start", 10),
     both("UserPromptSubmit", "user_prompt_submit", 10),
@@ -290,18 +295,9 @@ const fn both(name: &'static str, label: &'static str, timeout_secs: u32) -> Hoo
     HookSpec { name, label, timeout_secs, claude: true, codex: true }
 }
 
-/// Returns the command line, for a shell, that a program runs at `event`.
+/// Returns the shell command that a program runs at `event`.
 pub(super) fn command(program: &Path, event: &HookSpec) -> String {
     format!("{} hook {}", quoted(&program.display().to_string()), event.name)
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+');
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

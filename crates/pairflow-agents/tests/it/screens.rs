@@ -1,6 +1,6 @@
 //! What agents show and note down, as the real programs did it: dialogs on screens, and turns that failed.
 
-use pairflow_agents::PaneDriver;
+use pairflow_agents::Drivers;
 use pairflow_agents::spec::{dialog_on, spec_of};
 use pairflow_core::time::Timestamp;
 use pairflow_engine::driver::{AgentDriver, PaneScreen, Trouble, TroubleKind};
@@ -286,7 +286,7 @@ fn every_dialog_says_what_to_do() {
 }
 
 fn trouble(agent: &str, record: &str) -> Option<Trouble> {
-    PaneDriver.trouble(&agent.parse().unwrap(), None, record)
+    Drivers::default().trouble(&agent.parse().unwrap(), None, record)
 }
 
 fn at(secs: i64) -> Option<Timestamp> {

@@ -96,21 +96,17 @@ pub(super) struct SavedProgram {
     pub status: ProgramStatus,
     pub hooks: bool,
     pub dialogs: Vec<Dialog>,
-    #[serde(default)]
     pub composer: Option<Composer>,
     /// The mark in the environment of the program that was started last.
-    #[serde(default)]
     pub mark: Option<String>,
     #[serde(default)]
     pub sandboxed: bool,
     pub transcript: Option<PathBuf>,
     pub prompted: Prompted,
     /// What the program wants a permission for, while a hook waits for the answer.
-    #[serde(default)]
     pub permit: Option<String>,
     /// The notice that still has to be typed because the program took none with its start; 0 is the briefing. It is
     /// cleared before the typing, so that nothing is ever typed twice.
-    #[serde(default)]
     pub untyped: Option<u64>,
 }
 

@@ -19,7 +19,6 @@ pub(super) struct AgentRecord {
     pub agent: AgentId,
     pub status: ProgramStatus,
     /// Since when, if known.
-    #[serde(default)]
     pub since: Option<Timestamp>,
     /// The conversation, by which it can be resumed.
     pub session: Option<String>,

@@ -8,7 +8,7 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::DriverKind;
 
 use super::state::{AgentRun, Supervisor, SupervisorEvent};
-use crate::driver::{StartedAgent, TurnStart};
+use crate::driver::TurnStart;
 use crate::engine::{Bubble, Control, EngineError, environment};
 use crate::perform::Settled;
 use crate::process::{Ran, tail};
@@ -47,7 +47,7 @@ impl Supervisor {
         match self.start(&bubble, &state, turn, nth) {
             Ok(run) => {
                 if let Some(entry) = self.entries.get_mut(key) {
-                    entry.agent = run;
+                    entry.agent = Some(run);
                 }
                 Ok(())
             }
@@ -56,13 +56,7 @@ impl Supervisor {
         }
     }
 
-    fn start(
-        &mut self,
-        bubble: &Bubble,
-        state: &BubbleState,
-        turn: &Turn,
-        nth: u32,
-    ) -> Result<Option<AgentRun>, EngineError> {
+    fn start(&mut self, bubble: &Bubble, state: &BubbleState, turn: &Turn, nth: u32) -> Result<AgentRun, EngineError> {
         // Between the answer of a person and this start, the brief may not have been written yet.
         bubble.write_brief(state)?;
         let (token, _) = bubble.mint(&turn.agent)?;
@@ -84,8 +78,7 @@ impl Supervisor {
             env,
             script: state.rules.script.as_ref().map(Into::into),
         };
-        let started = self.setup.driver.start(&start).map_err(|error| EngineError::Effect(error.to_string()))?;
-        let StartedAgent::Runs(running) = started else { return Ok(None) };
+        let running = self.setup.driver.start(&start).map_err(|error| EngineError::Effect(error.to_string()))?;
         self.starts += 1;
         let (start, cancel) = (self.starts, running.cancel());
         let answered = state.answered_to(&turn.agent);
@@ -100,7 +93,7 @@ impl Supervisor {
             cancel.cancel();
             EngineError::world("cannot wait for an agent", error)
         })?;
-        Ok(Some(run))
+        Ok(run)
     }
 
     /// An agent's process is gone: in its own open turn that is a question to a person, whatever it was refused before.

@@ -34,7 +34,6 @@ pub enum AgentRequest {
         #[serde(default)]
         refs: Vec<String>,
         /// The retry key, if one was given.
-        #[serde(default)]
         key: Option<Key>,
     },
     /// It has read in its brief why its work came back.
@@ -47,13 +46,11 @@ pub enum AgentRequest {
         #[serde(default)]
         refs: Vec<String>,
         /// What the person has to know to decide.
-        #[serde(default)]
         explanation: Option<Explanation>,
         /// The slices of a long change that were read.
         #[serde(default)]
         reviewed: Vec<u32>,
         /// The retry key, if one was given.
-        #[serde(default)]
         key: Option<Key>,
     },
 }

@@ -75,7 +75,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 fn stay(app: &App) -> Result<(), CommandError> {
     let setup = Setup {
         engine: app.engine()?,
-        driver: Arc::new(Drivers::new(app.program()?)),
+        driver: Arc::new(Drivers { program: app.program()? }),
         program: app.program()?,
         say: herald(app.clock.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pairflow_agents::PaneDriver;
+use pairflow_agents::Drivers;
 use pairflow_agents::spec::dialog_on;
 use pairflow_core::facts::Seat;
 use pairflow_core::rules::{CustomAgent, Permissions};
@@ -142,7 +142,7 @@ impl Place {
 
     /// Starts the agent of a seat in a pane.
     pub(crate) fn launch(&self, seat: &PaneStart) -> Pane<'_> {
-        let launch = PaneDriver.launch(seat).unwrap();
+        let launch = Drivers::default().launch(seat).unwrap();
         let dir = self.root.join(".pairflow/runtime/b1");
         std::fs::create_dir_all(&dir).unwrap();
         let file = dir.join(format!("{}.launch", seat.agent));
