@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use pairflow_core::rules::{Check, HookKind, Permissions, PromptBy};
+use pairflow_core::rules::{Check, HookKind, Permissions};
 use pairflow_core::time::Timestamp;
 use pairflow_engine::driver::{Composer, Dialog, PaneStart, Trouble, TroubleKind, private_file};
 use serde_json::{Map, Value, json};
@@ -29,23 +29,18 @@ const AGENTS: &str = "Claude Code shows its list of conversations. Go back to th
 pub(super) fn spec() -> AgentSpec {
     let opening = |first| Opening { command: words(["claude"]), first, last: Vec::new() };
     AgentSpec {
-        fresh: opening(words(["--session-id", "{session}"])),
         resume: Some(opening(words(["--resume", "{session}"]))),
-        args: Vec::new(),
-        always: Vec::new(),
         permissions: PermissionWords {
             // Older versions do not know its new name, `manual`.
             ask: words(["--permission-mode", "default"]),
             edits: words(["--permission-mode", "acceptEdits"]),
         },
-        prompt: PromptBy::Argument,
         hooks: HookKind::Claude,
-        mute: false,
         env: env(),
         dialogs: dialogs(),
         composer: Some(composer()),
-        sandboxed: false,
         oldest: Some(OLDEST),
+        ..AgentSpec::plain(opening(words(["--session-id", "{session}"])))
     }
 }
 
@@ -93,60 +88,34 @@ fn composer() -> Composer {
 /// account or plan and were taken from the program itself. `agents` asks nothing, but its prompt, which looks like any
 /// other, begins another conversation.
 fn dialogs() -> Vec<Dialog> {
+    let asks = |name: &str, marks: &[&str], what: &str| {
+        dialog(name, marks, &format!("Claude Code {what}. Answer in its pane."))
+    };
+    let key = ["Detected a custom API key in your environment", "Do you want to use this API key?"];
+    let mcp = ["MCP servers may execute code or access system resources", "Enter to confirm"];
+    let setup = ["Choose the text style that looks best with your terminal"];
     vec![
-        dialog(
-            "trust",
-            ["Yes, I trust this folder", "Enter to confirm"],
-            "Claude Code asks whether it may work in this folder. Answer in its pane.",
-        ),
-        dialog(
-            "setup",
-            ["Choose the text style that looks best with your terminal"],
-            "Claude Code is not set up for this user. Answer its first questions in its pane.",
-        ),
-        dialog("login", ["Select login method"], "Claude Code is not logged in. Log in, in its pane."),
-        dialog(
-            "key",
-            ["Detected a custom API key in your environment", "Do you want to use this API key?"],
-            "Claude Code asks whether it may use the API key of your environment. Answer in its pane.",
-        ),
-        dialog(
-            "settings",
-            ["Exit and fix manually", "Enter to confirm"],
-            "Claude Code cannot read your settings. Answer in its pane.",
-        ),
-        dialog(
-            "mcp",
-            ["MCP servers may execute code or access system resources", "Enter to confirm"],
-            "Claude Code asks about an MCP server of this repository. Answer in its pane.",
-        ),
-        dialog(
+        asks("trust", &["Yes, I trust this folder", "Enter to confirm"], "asks whether it may work in this folder"),
+        asks("setup", &setup, "is not set up for this user and asks its first questions"),
+        asks("login", &["Select login method"], "is not logged in"),
+        asks("key", &key, "asks whether it may use the API key of your environment"),
+        asks("settings", &["Exit and fix manually", "Enter to confirm"], "cannot read your settings"),
+        asks("mcp", &mcp, "asks about an MCP server of this repository"),
+        asks(
             "imports",
-            ["Allow external CLAUDE.md file imports?", "Enter to confirm"],
-            "Claude Code asks whether CLAUDE.md may include files from elsewhere. Answer in its pane.",
+            &["Allow external CLAUDE.md file imports?", "Enter to confirm"],
+            "asks whether CLAUDE.md may include files from elsewhere",
         ),
-        dialog(
+        asks(
             "limit",
-            ["What do you want to do?", "Stop and wait for limit to reset"],
-            "The account of Claude Code has reached its limit. Choose in its pane how to go on.",
+            &["What do you want to do?", "Stop and wait for limit to reset"],
+            "has reached the limit of its account",
         ),
-        dialog(
-            "permission",
-            ["Do you want to", "1. Yes", "Esc to cancel"],
-            "Claude Code asks for a permission. Answer in its pane.",
-        ),
-        dialog(
-            "plan",
-            ["ready to execute", "Would you like to proceed?"],
-            "Claude Code shows a plan and asks whether to go on. Answer in its pane.",
-        ),
-        dialog(
-            "plugin",
-            ["Plugin recommendation", "Would you like to install it?"],
-            "Claude Code offers a plugin. Answer in its pane.",
-        ),
-        dialog("agents", ["New sessions:", "awaiting input"], AGENTS),
-        dialog("agents", ["describe a task for a new session"], AGENTS),
+        asks("permission", &["Do you want to", "1. Yes", "Esc to cancel"], "asks for a permission"),
+        asks("plan", &["ready to execute", "Would you like to proceed?"], "shows a plan and asks whether to go on"),
+        asks("plugin", &["Plugin recommendation", "Would you like to install it?"], "offers a plugin"),
+        dialog("agents", &["New sessions:", "awaiting input"], AGENTS),
+        dialog("agents", &["describe a task for a new session"], AGENTS),
     ]
 }
 

@@ -6,7 +6,7 @@
 //! its review of hooks, which is one of the dialogs here.
 
 use pairflow_core::hash::sha256;
-use pairflow_core::rules::{HookKind, PromptBy};
+use pairflow_core::rules::HookKind;
 use pairflow_core::time::Timestamp;
 use pairflow_engine::driver::{Composer, Dialog, PaneStart, Trouble, TroubleKind};
 use pairflow_engine::process::MARK;
@@ -27,19 +27,16 @@ const FLAGS: &str = "/<session-flags>/config.toml";
 pub(super) fn spec() -> AgentSpec {
     let opening = |first, last| Opening { command: words(["codex"]), first, last };
     AgentSpec {
-        fresh: opening(Vec::new(), Vec::new()),
         resume: Some(opening(words(["resume"]), words(["{session}"]))),
-        args: Vec::new(),
         always: always(),
         permissions: permissions(),
-        prompt: PromptBy::Argument,
         hooks: HookKind::Codex,
-        mute: false,
         env: env(),
         dialogs: dialogs(),
         composer: Some(composer()),
         sandboxed: true,
         oldest: Some(OLDEST),
+        ..AgentSpec::plain(opening(Vec::new(), Vec::new()))
     }
 }
 
@@ -90,44 +87,20 @@ fn composer() -> Composer {
 /// Each mark was seen on a real screen, except those of `update`, which our arguments turn off, and of `network`, `tool`
 /// and `new-model`, which need a real account or server: those were taken from the program itself.
 fn dialogs() -> Vec<Dialog> {
+    let asks =
+        |name: &str, marks: &[&str], what: &str| dialog(name, marks, &format!("Codex {what}. Answer in its pane."));
+    let review = "asks whether it may run hooks (those of pairflow call `pairflow hook`)";
+    let near_limit = "offers another model because its account is near its limit";
     vec![
-        dialog(
-            "trust",
-            ["Trust this folder?", "Trust and continue"],
-            "Codex asks whether it may work in this folder. Answer in its pane.",
-        ),
-        dialog(
-            "login",
-            ["Sign in with ChatGPT", "Press enter to continue"],
-            "Codex is not logged in. Log in, in its pane.",
-        ),
-        dialog(
-            "hooks",
-            ["Hooks need review", "Continue without trusting"],
-            "Codex asks whether it may run hooks. Answer in its pane; those of pairflow call `pairflow hook`.",
-        ),
-        dialog("update", ["Update available!", "Update now"], "Codex offers an update. Answer in its pane."),
-        dialog(
-            "model",
-            ["Approaching rate limits", "Keep current model"],
-            "Codex offers another model because its account is near its limit. Answer in its pane.",
-        ),
-        dialog(
-            "permission",
-            ["Would you like to", "enter to confirm", "esc to cancel"],
-            "Codex asks for a permission. Answer in its pane.",
-        ),
-        dialog(
-            "network",
-            ["Do you want to approve network access to"],
-            "Codex asks for network access. Answer in its pane.",
-        ),
-        dialog(
-            "tool",
-            ["needs your approval.", "Cancel this request"],
-            "A tool of Codex asks for something. Answer in its pane.",
-        ),
-        dialog("new-model", ["Try new model", "Use existing model"], "Codex offers another model. Answer in its pane."),
+        asks("trust", &["Trust this folder?", "Trust and continue"], "asks whether it may work in this folder"),
+        asks("login", &["Sign in with ChatGPT", "Press enter to continue"], "is not logged in"),
+        asks("hooks", &["Hooks need review", "Continue without trusting"], review),
+        asks("update", &["Update available!", "Update now"], "offers an update"),
+        asks("model", &["Approaching rate limits", "Keep current model"], near_limit),
+        asks("permission", &["Would you like to", "enter to confirm", "esc to cancel"], "asks for a permission"),
+        asks("network", &["Do you want to approve network access to"], "asks for network access"),
+        asks("tool", &["needs your approval.", "Cancel this request"], "asks for the permission to use a tool"),
+        asks("new-model", &["Try new model", "Use existing model"], "offers another model"),
     ]
 }
 

@@ -20,7 +20,7 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::rules::{CustomAgent, HookKind, PromptBy};
 use pairflow_engine::driver::{PaneStart, Trouble};
 
-use super::model::{AgentSpec, EnvNames, Opening, PermissionWords};
+use super::model::{AgentSpec, Opening};
 use super::{claude, codex};
 
 /// Returns the description of an agent, by its name and its configuration.
@@ -111,25 +111,6 @@ fn base(
         )),
         (_, Some(other), false) => Ok(other),
         (None, _, true) => Err(format!("`[agent.{agent}]` does not say how it is started; add `command = [\"…\"]`")),
-        (None, None, false) => Ok(plain()),
-    }
-}
-
-/// Describes a program of which only the command is known.
-fn plain() -> AgentSpec {
-    AgentSpec {
-        fresh: Opening::default(),
-        resume: None,
-        args: Vec::new(),
-        always: Vec::new(),
-        permissions: PermissionWords::default(),
-        prompt: PromptBy::Argument,
-        hooks: HookKind::None,
-        mute: false,
-        env: EnvNames::default(),
-        dialogs: Vec::new(),
-        composer: None,
-        sandboxed: false,
-        oldest: None,
+        (None, None, false) => Ok(AgentSpec::plain(Opening::default())),
     }
 }

@@ -71,6 +71,25 @@ pub struct PermissionWords {
 const BYPASS: [&str; 5] = ["dangerously", "bypassPermissions", "danger-full-access", "bypass_hook_trust", "--yolo"];
 
 impl AgentSpec {
+    /// Describes a program of which only its start is known.
+    pub(super) fn plain(fresh: Opening) -> Self {
+        Self {
+            fresh,
+            resume: None,
+            args: Vec::new(),
+            always: Vec::new(),
+            permissions: PermissionWords::default(),
+            prompt: PromptBy::Argument,
+            hooks: HookKind::None,
+            mute: false,
+            env: EnvNames::default(),
+            dialogs: Vec::new(),
+            composer: None,
+            sandboxed: false,
+            oldest: None,
+        }
+    }
+
     /// Returns the program and its arguments. `hook_words` is called last: it may write the files that they name.
     pub(super) fn words_of_start(
         &self,
@@ -139,8 +158,9 @@ pub(super) fn words<const N: usize>(words: [&str; N]) -> Vec<String> {
 }
 
 /// Makes a dialog.
-pub(super) fn dialog<const N: usize>(name: &str, marks: [&str; N], advice: &str) -> Dialog {
-    Dialog { name: name.to_owned(), marks: words(marks), advice: advice.to_owned() }
+pub(super) fn dialog(name: &str, marks: &[&str], advice: &str) -> Dialog {
+    let marks = marks.iter().map(|mark| (*mark).to_owned()).collect();
+    Dialog { name: name.to_owned(), marks, advice: advice.to_owned() }
 }
 
 /// Reads JSON lines, last one first; invalid lines are skipped.

@@ -21,7 +21,7 @@ const REREAD: usize = 100;
 pub(super) const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
 
 /// A checkout that is set up.
-pub(super) struct PreparedCheckout {
+pub(super) struct CheckDir {
     checkout: Checkout,
     place: Place,
     setup: Option<String>,
@@ -45,9 +45,23 @@ pub(super) struct CheckCommand<'a> {
     pub(super) tree: &'a TreeId,
 }
 
+impl CheckCommand<'_> {
+    /// Returns a receipt for this command.
+    pub(super) fn receipt(self, outcome: Outcome, tail: String, place: Place) -> Receipt {
+        let (check, command, tree) = (self.name.to_owned(), self.command.to_owned(), self.tree.clone());
+        Receipt { check, command, tree, outcome, duration_ms: 0, output: None, place, tail }
+    }
+
+    /// Returns a result for which nothing was run.
+    pub(super) fn without_run(self, outcome: Outcome, text: String, place: Place) -> Checked {
+        let output = format!("{text}\n").into_bytes();
+        Checked { receipt: self.receipt(outcome, text, place), output }
+    }
+}
+
 /// For which bubble commands run, and what ends them early.
 #[derive(Clone, Copy)]
-pub(super) struct CheckContext<'a> {
+pub(super) struct Context<'a> {
     /// The bubble.
     pub(super) bubble: &'a Bubble,
     /// Its state.
@@ -66,14 +80,13 @@ pub(super) enum SetupFailure {
     Cancelled,
 }
 
-impl PreparedCheckout {
+/// The outer error ends the attempt; the inner one becomes the result of the check.
+type SetupResult<T> = Result<Result<T, SetupFailure>, EngineError>;
+
+impl CheckDir {
     /// Brings a checkout to `commit` and sets it up. The setup command runs again where what it reads has changed.
-    pub(super) fn open(
-        context: CheckContext<'_>,
-        commit: &CommitId,
-        place: Place,
-    ) -> Result<Result<Self, SetupFailure>, EngineError> {
-        let CheckContext { bubble, state, cancel, .. } = context;
+    pub(super) fn open(context: Context<'_>, commit: &CommitId, place: Place) -> SetupResult<Self> {
+        let Context { bubble, state, cancel, .. } = context;
         let repo = Repo::discover(bubble.control.repo())?;
         let like = bubble.workspace(state)?;
         let checkout = match place {
@@ -105,10 +118,10 @@ impl PreparedCheckout {
     /// Returns this one with its files put back, if it holds `commit` in `place`; else another one.
     pub(super) fn again(
         used: Option<Self>,
-        context: CheckContext<'_>,
+        context: Context<'_>,
         commit: &CommitId,
         place: Place,
-    ) -> Result<Result<Self, SetupFailure>, EngineError> {
+    ) -> SetupResult<Self> {
         let fits = |checkout: &Self| {
             checkout.checkout.commit() == commit && checkout.place == place && checkout.clear().is_ok()
         };
@@ -124,7 +137,7 @@ impl PreparedCheckout {
     }
 
     /// Runs the setup command on the files as they are now, if there is one.
-    pub(super) fn set_up(&mut self, cancel: &Cancel) -> Result<Result<(), SetupFailure>, EngineError> {
+    pub(super) fn set_up(&mut self, cancel: &Cancel) -> SetupResult<()> {
         let Some(setup) = self.setup.clone() else { return Ok(Ok(())) };
         // Until it has worked, nobody knows what is installed.
         self.checkout.note_set_up(None)?;

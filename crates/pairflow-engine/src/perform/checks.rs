@@ -9,7 +9,7 @@ use pairflow_core::hash::sha256;
 use pairflow_core::ids::{CommitId, FindingId, TreeId};
 use pairflow_core::rules::{Check, ChecksIn};
 
-use super::checkout::{CheckCommand, CheckContext, OUTPUT_LIMIT, PreparedCheckout, SetupFailure, changed_paths, place};
+use super::checkout::{CheckCommand, CheckDir, Context, OUTPUT_LIMIT, SetupFailure, changed_paths, place};
 use super::own_checks::{check_document, check_red_green};
 use crate::checks::{CheckRun, Checked, run_check};
 use crate::engine::{Bubble, EngineError, port_variables};
@@ -18,11 +18,11 @@ use crate::process::Cancel;
 
 /// Runs one check; nothing comes of it when it is cancelled. The checkout is left on `checkout` for what follows.
 pub(super) fn run_one(
-    context: CheckContext<'_>,
+    context: Context<'_>,
     (check, place): (&Check, Place),
-    checkout: &mut Option<PreparedCheckout>,
+    checkout: &mut Option<CheckDir>,
 ) -> Result<Option<Command>, EngineError> {
-    let CheckContext { bubble, state, .. } = context;
+    let Context { bubble, state, .. } = context;
     let Some(workspace) = &state.evidence.workspace else { return Ok(None) };
     let (tree, commit) = match &state.evidence.snapshot {
         Some(snapshot) if place != Place::Base => (&snapshot.tree, &snapshot.commit),
@@ -37,7 +37,9 @@ pub(super) fn run_one(
             *checkout = None;
             check_red_green(context, check)?
         }
-        _ if place == Place::Base && known.passed() => Some(passed_before(command)),
+        _ if place == Place::Base && known.passed() => {
+            Some(command.without_run(Outcome::Passed, PASSED_BEFORE.to_owned(), Place::Base))
+        }
         _ if state.rules.checks_in == ChecksIn::Worktree => run_in_worktree(context, command, place)?,
         _ => run_on_site(context, command, (commit, place, false), checkout)?,
     };
@@ -54,12 +56,12 @@ pub(super) fn run_one(
 
 /// Runs a command on a checkout of `commit`, and keeps the checkout for the next one. With `may_change_files`, the command may change files.
 fn run_on_site(
-    context: CheckContext<'_>,
+    context: Context<'_>,
     command: CheckCommand<'_>,
     (commit, place, may_change_files): (&CommitId, Place, bool),
-    checkout: &mut Option<PreparedCheckout>,
+    checkout: &mut Option<CheckDir>,
 ) -> Result<Option<Checked>, EngineError> {
-    let mut ready = match PreparedCheckout::again(checkout.take(), context, commit, place)? {
+    let mut ready = match CheckDir::again(checkout.take(), context, commit, place)? {
         Ok(ready) => ready,
         Err(failure) => return Ok(failure.receipt(command)),
     };
@@ -72,11 +74,11 @@ fn run_on_site(
 
 /// Runs a command where the agents work, and sees whether the files changed in the meantime.
 fn run_in_worktree(
-    context: CheckContext<'_>,
+    context: Context<'_>,
     command: CheckCommand<'_>,
     place: Place,
 ) -> Result<Option<Checked>, EngineError> {
-    let CheckContext { bubble, state, cancel, .. } = context;
+    let Context { bubble, state, cancel, .. } = context;
     let workspace = bubble.workspace(state)?;
     workspace.connected()?;
     // Before the first turn there may be files that the setup command made.
@@ -132,6 +134,8 @@ fn paragraph(receipt: &Receipt) -> String {
     )
 }
 
+/// What the receipt of a check says that is known to pass on this tree.
+const PASSED_BEFORE: &str = "it passed on this tree before, so it was not run again";
 /// How many notes are kept at most.
 const MAX_NOTES: usize = 1_000;
 
@@ -173,27 +177,11 @@ fn make_room(notes: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What comes of a check that is known to pass.
-fn passed_before(command: CheckCommand<'_>) -> Checked {
-    let tail = "it passed on this tree before, so it was not run again".to_owned();
-    let receipt = Receipt {
-        check: command.name.to_owned(),
-        command: command.command.to_owned(),
-        tree: command.tree.clone(),
-        outcome: Outcome::Passed,
-        duration_ms: 0,
-        output: None,
-        place: Place::Base,
-        tail: tail.clone(),
-    };
-    Checked { receipt, output: format!("{tail}\n").into_bytes() }
-}
-
 /// Runs one reproducer; nothing comes of it when it is cancelled. The checkout is left on `checkout` for what follows.
 pub(super) fn run_reproducer(
-    context: CheckContext<'_>,
+    context: Context<'_>,
     (finding, command): (FindingId, &str),
-    checkout: &mut Option<PreparedCheckout>,
+    checkout: &mut Option<CheckDir>,
 ) -> Result<Option<Command>, EngineError> {
     let Some(snapshot) = &context.state.evidence.snapshot else { return Ok(None) };
     let name = format!("reproducer of {}", finding);
@@ -224,9 +212,9 @@ pub(crate) fn check_merged(
     let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
     let cancelled = || EngineError::Effect("the checks of the merged tree were cancelled".to_owned());
     let running = |command: &str| say(&format!("running '{command}' on the merged tree"));
-    let context = CheckContext { bubble, state, cancel: &cancel, locked: joined.locked };
+    let context = Context { bubble, state, cancel: &cancel, locked: joined.locked };
     state.rules.setup.iter().for_each(|command| running(command));
-    let mut checkout = match PreparedCheckout::open(context, joined.commit, Place::Fresh)? {
+    let mut checkout = match CheckDir::open(context, joined.commit, Place::Fresh)? {
         Ok(checkout) => checkout,
         Err(SetupFailure::NotSetUp(ran)) => return Ok(Some(ran.receipt)),
         Err(SetupFailure::Cancelled) => return Err(cancelled()),

@@ -9,7 +9,7 @@ use pairflow_core::gates::{TestChange, TestChangeKind, is_test_file, may_hold_te
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::Check;
 
-use super::checkout::{CheckCommand, CheckContext, PreparedCheckout, place};
+use super::checkout::{CheckCommand, CheckDir, Context, place};
 use crate::checks::Checked;
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Call, Git, line_diff};
@@ -47,16 +47,10 @@ pub(super) fn check_document(
             Err(why) => (Outcome::CouldNotCheck { why: why.clone() }, why),
         },
     };
-    let receipt = Receipt {
-        check: check.name.clone(),
-        command: check.command.clone(),
-        tree: tree.clone(),
-        outcome,
-        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        output: None,
-        tail: tail(output.as_bytes(), TAIL.0, TAIL.1),
-        place: Place::Checkout,
-    };
+    let tail = tail(output.as_bytes(), TAIL.0, TAIL.1);
+    let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let command = CheckCommand { name: &check.name, command: &check.command, tree };
+    let receipt = Receipt { duration_ms: took, ..command.receipt(outcome, tail, Place::Checkout) };
     Ok(Checked { receipt, output: output.into_bytes() })
 }
 
@@ -108,22 +102,23 @@ fn read_documents(
 }
 
 /// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
-pub(super) fn check_red_green(context: CheckContext<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
-    let CheckContext { bubble, state, cancel, .. } = context;
+pub(super) fn check_red_green(context: Context<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
+    let Context { bubble, state, cancel, .. } = context;
     let (Some(snapshot), Some(workspace)) = (&state.evidence.snapshot, &state.evidence.workspace) else {
         return Ok(None);
     };
+    let command = CheckCommand { name: &check.name, command: &check.command, tree: &snapshot.tree };
     if snapshot.whole.is_some() {
         let why = "too many files changed to tell which of them are tests".to_owned();
-        return Ok(Some(receipt_without_run(check, snapshot, Outcome::CouldNotCheck { why: why.clone() }, &why)));
+        return Ok(Some(command.without_run(Outcome::CouldNotCheck { why: why.clone() }, why, Place::Checkout)));
     }
     let tests = changed_tests(snapshot);
     if !tests.iter().any(|path| is_test_file(path)) {
         let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
-        return Ok(Some(receipt_without_run(check, snapshot, Outcome::Failed { exit: None, timed_out: false }, why)));
+        let outcome = Outcome::Failed { exit: None, timed_out: false };
+        return Ok(Some(command.without_run(outcome, why.to_owned(), Place::Checkout)));
     }
-    let command = CheckCommand { name: &check.name, command: &check.command, tree: &snapshot.tree };
-    let mut checkout = match PreparedCheckout::open(context, &workspace.base, place(state))? {
+    let mut checkout = match CheckDir::open(context, &workspace.base, place(state))? {
         Ok(checkout) => checkout,
         Err(failure) => return Ok(failure.receipt(command)),
     };
@@ -161,12 +156,7 @@ fn is_test_data(path: &str) -> bool {
 }
 
 /// Writes the test files of the newest snapshot into the checkout of the base.
-fn copy_tests(
-    bubble: &Bubble,
-    state: &BubbleState,
-    checkout: &PreparedCheckout,
-    tests: &[String],
-) -> Result<(), EngineError> {
+fn copy_tests(bubble: &Bubble, state: &BubbleState, checkout: &CheckDir, tests: &[String]) -> Result<(), EngineError> {
     let workspace = bubble.workspace(state)?;
     let Some(snapshot) = &state.evidence.snapshot else { return Ok(()) };
     for path in tests {
@@ -206,21 +196,6 @@ fn judge_new_tests(mut ran: Checked, tests: &[String]) -> Checked {
     ran.receipt.tail = format!("{words}\n\n{}", ran.receipt.tail);
     ran.output.splice(0..0, format!("{words}\n\n").into_bytes());
     ran
-}
-
-/// A result for which nothing was run.
-fn receipt_without_run(check: &Check, snapshot: &Snapshot, outcome: Outcome, words: &str) -> Checked {
-    let receipt = Receipt {
-        check: check.name.clone(),
-        command: check.command.clone(),
-        tree: snapshot.tree.clone(),
-        outcome,
-        duration_ms: 0,
-        output: None,
-        tail: words.to_owned(),
-        place: Place::Checkout,
-    };
-    Checked { receipt, output: format!("{words}\n").into_bytes() }
 }
 
 /// How much of a difference is read, in bytes.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pairflow_core::bubble::{BubbleState, Command, Effect, Refusal, owed};
 use pairflow_core::time::BackOff;
 
-use super::checkout::{CheckContext, PreparedCheckout};
+use super::checkout::{CheckDir, Context};
 use super::checks::{run_one, run_reproducer};
 use super::git_effects::{commit_approved, prepare_workspace, update_from_base};
 use super::turn::{open_turn, take_snapshot};
@@ -80,40 +80,30 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
     }
 }
 
-/// Performs one effect and returns the command that reports it; nothing if it was cancelled.
-fn perform(
-    bubble: &Bubble,
-    state: &BubbleState,
-    effect: &Effect,
-    checkout: &mut Option<PreparedCheckout>,
-    cancel: &Cancel,
-) -> Result<Option<Command>, EngineError> {
-    let context = CheckContext { bubble, state, cancel, locked: true };
-    match effect {
-        Effect::PrepareWorkspace => Ok(prepare_workspace(bubble, state, cancel)),
-        Effect::TakeSnapshot { author, number } => take_snapshot(bubble, state, author.clone(), *number).map(Some),
-        Effect::RunCheck { check, place } => run_one(context, (check, *place), checkout),
-        Effect::RunReproducer { finding, command } => run_reproducer(context, (*finding, command), checkout),
-        Effect::OpenTurn { turn } => open_turn(bubble, state, *turn).map(Some),
-        Effect::Update => Ok(Some(update_from_base(bubble, state))),
-        Effect::Commit(order) => commit_approved(bubble, state, order),
-        Effect::RecordDone => Ok(Some(Command::RecordDone)),
-        Effect::RunAgent { .. } | Effect::Deliver { .. } => Ok(None),
-    }
-}
-
-/// Pays one debt. Returns whether there was anything to report.
+/// Performs one effect and records its result. Returns whether there was one; a cancelled effect has none.
 fn pay(
     bubble: &Bubble,
     state: &BubbleState,
     effect: &Effect,
-    checkout: &mut Option<PreparedCheckout>,
+    checkout: &mut Option<CheckDir>,
     cancel: &Cancel,
 ) -> Result<bool, EngineError> {
-    let Some(command) = perform(bubble, state, effect, checkout, cancel)? else { return Ok(false) };
+    let context = Context { bubble, state, cancel, locked: true };
+    let command = match effect {
+        Effect::PrepareWorkspace => prepare_workspace(bubble, state, cancel),
+        Effect::TakeSnapshot { author, number } => Some(take_snapshot(bubble, state, author.clone(), *number)?),
+        Effect::RunCheck { check, place } => run_one(context, (check, *place), checkout)?,
+        Effect::RunReproducer { finding, command } => run_reproducer(context, (*finding, command), checkout)?,
+        Effect::OpenTurn { turn } => Some(open_turn(bubble, state, *turn)?),
+        Effect::Update => Some(update_from_base(bubble, state)),
+        Effect::Commit(order) => commit_approved(bubble, state, order)?,
+        Effect::RecordDone => Some(Command::RecordDone),
+        Effect::RunAgent { .. } | Effect::Deliver { .. } => None,
+    };
+    let Some(command) = command else { return Ok(false) };
     match bubble.apply(&command) {
         Ok(_) => Ok(true),
-        // Someone else reported it first, or a person has decided otherwise in the meantime: look again.
+        // It was reported already, or a person has decided otherwise in the meantime: look again.
         Err(EngineError::Refused { refusal, .. }) if is_late(&refusal) => Ok(true),
         Err(error) => Err(error),
     }

@@ -11,7 +11,7 @@ use pairflow_core::time::Moment;
 use super::notice::{self, BRIEFING};
 use super::panes::tagged;
 use super::session_loop::{SessionEvent, SessionLoop};
-use super::session_state::{ProgramStatus, Prompted, SessionError, end_recorded, records_of, was_started};
+use super::session_state::{ProgramStatus, Prompted, StepResult, end_recorded, records_of, was_started};
 use crate::driver::{Launch, LaunchFile, PaneStart, Session};
 use crate::engine::{EngineError, interactive_environment};
 use crate::process::{Enrolment, MARK, fresh_mark, when_gone};
@@ -36,12 +36,7 @@ struct AgentStart<'a> {
 impl SessionLoop {
     /// Starts the program of the agent that has the turn, with the notice as its first prompt. Returns whether the
     /// program takes a prompt as an argument.
-    pub(super) fn start_for(
-        &mut self,
-        state: &BubbleState,
-        turn: &Turn,
-        notice: &Notice,
-    ) -> Result<bool, SessionError> {
+    pub(super) fn start_for(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> StepResult<bool> {
         let prompt = self.notice_text(state, turn, notice);
         let session = match state.conversation_for(turn) {
             Some(id) => Session::Resume(id.clone()),
@@ -55,7 +50,7 @@ impl SessionLoop {
     /// Starts the agents whose first turn is still to come, each with a briefing.
     ///
     /// Spec: the start of a bubble briefs both panes.
-    pub(super) fn start_waiting_agents(&mut self, state: &BubbleState, turn: &Turn) -> Result<(), SessionError> {
+    pub(super) fn start_waiting_agents(&mut self, state: &BubbleState, turn: &Turn) -> StepResult {
         let others = state.rules.agents.all().filter(|agent| **agent != turn.agent);
         let others: Vec<_> = others.filter(|agent| !state.presence.sessions.contains_key(*agent)).collect();
         for agent in others {
@@ -66,7 +61,7 @@ impl SessionLoop {
         Ok(())
     }
 
-    fn start(&mut self, state: &BubbleState, start: &AgentStart<'_>) -> Result<bool, SessionError> {
+    fn start(&mut self, state: &BubbleState, start: &AgentStart<'_>) -> StepResult<bool> {
         let bubble = self.bubble().clone();
         let (runtime, records) = (bubble.control.runtime(&bubble.id), records_of(&bubble, start.agent));
         end_recorded(&records)?;
@@ -99,7 +94,7 @@ impl SessionLoop {
     }
 
     /// Runs the program in its agent's pane and returns the pane; `None` if there is none.
-    fn place(&mut self, start: &AgentStart<'_>, launch: &Launch, file: &Path) -> Result<Option<PaneId>, SessionError> {
+    fn place(&mut self, start: &AgentStart<'_>, launch: &Launch, file: &Path) -> StepResult<Option<PaneId>> {
         let Some(pane) = self.programs.get(start.agent).and_then(|program| program.pane.clone()) else {
             return Ok(None);
         };

@@ -13,7 +13,7 @@ use pairflow_core::ids::AgentId;
 use super::notice::{self, BRIEFING};
 use super::screen_state::{AT_WORK, FreePrompt, ScreenState};
 use super::session_loop::SessionLoop;
-use super::session_state::{AgentProgram, DeliveryMethod, NoticeDelivery, ProgramStatus, SessionError};
+use super::session_state::{AgentProgram, DeliveryMethod, NoticeDelivery, ProgramStatus, StepResult};
 use crate::limits::Limits;
 use crate::tmux::PaneId;
 
@@ -48,7 +48,7 @@ impl SessionLoop {
     }
 
     /// Does the next thing to get `notice` to the holder of the turn.
-    pub(super) fn deliver(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> Result<(), SessionError> {
+    pub(super) fn deliver(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> StepResult {
         let (agent, number, limits) = (&turn.agent, notice.number, self.limits());
         let Some(pane) = self.live_pane(agent).filter(|_| state.goes_on_here(turn)) else {
             return self.start_with_notice(state, turn, notice);
@@ -75,7 +75,7 @@ impl SessionLoop {
         (program.delivery, program.waiting, program.unknown_since, program.held_back) = (None, None, None, false);
     }
 
-    fn start_with_notice(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> Result<(), SessionError> {
+    fn start_with_notice(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice) -> StepResult {
         if notice.attempts < ATTEMPTS && !self.record_sent(notice) {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl SessionLoop {
 
     /// Plans to type the notice as the first prompt of a program that took none with its start: an earlier supervisor
     /// did not get to it, or the turn comes before the briefing.
-    fn plan_first_prompt(&mut self, notice: &Notice) -> Result<(), SessionError> {
+    fn plan_first_prompt(&mut self, notice: &Notice) -> StepResult {
         self.program(&notice.agent).saved.untyped = Some(notice.number);
         self.save()?;
         if notice.attempts == 0 && !self.record_sent(notice) {
@@ -106,13 +106,7 @@ impl SessionLoop {
     }
 
     /// Types the first prompt of a program that took none with its start, once it reports its start or after a while.
-    fn type_first_prompt(
-        &mut self,
-        state: &BubbleState,
-        turn: &Turn,
-        notice: &Notice,
-        pane: &PaneId,
-    ) -> Result<(), SessionError> {
+    fn type_first_prompt(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice, pane: &PaneId) -> StepResult {
         let (now, limits) = (Instant::now(), self.limits());
         let program = self.program(&turn.agent);
         let Some(delivery) = program.delivery.as_mut().filter(|delivery| now >= delivery.look) else { return Ok(()) };
@@ -124,13 +118,7 @@ impl SessionLoop {
         self.type_notice(state, turn, notice, pane)
     }
 
-    fn paste_notice(
-        &mut self,
-        state: &BubbleState,
-        turn: &Turn,
-        notice: &Notice,
-        pane: &PaneId,
-    ) -> Result<(), SessionError> {
+    fn paste_notice(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice, pane: &PaneId) -> StepResult {
         let (now, limits) = (Instant::now(), self.limits());
         let program = self.program(&turn.agent);
         let since = *program.waiting.get_or_insert(now);
@@ -145,20 +133,14 @@ impl SessionLoop {
     }
 
     /// Whether a notice may be typed into the pane. Text that a person has begun to type there is theirs to finish.
-    fn is_free_for(&mut self, notice: &Notice, pane: &PaneId) -> Result<bool, SessionError> {
+    fn is_free_for(&mut self, notice: &Notice, pane: &PaneId) -> StepResult<bool> {
         let free = self.free_screen(&notice.agent, pane)?;
         let program = self.program(&notice.agent);
         program.held_back = free.as_ref().is_some_and(|free| !free.takes(notice.number));
         Ok(free.is_some() && !program.held_back)
     }
 
-    fn type_notice(
-        &mut self,
-        state: &BubbleState,
-        turn: &Turn,
-        notice: &Notice,
-        pane: &PaneId,
-    ) -> Result<(), SessionError> {
+    fn type_notice(&mut self, state: &BubbleState, turn: &Turn, notice: &Notice, pane: &PaneId) -> StepResult {
         let text = self.notice_text(state, turn, notice);
         let Some(entered) = self.type_line(&turn.agent, pane, (notice.number, &text))? else { return Ok(()) };
         let delivery = NoticeDelivery::new(notice.number, DeliveryMethod::Paste, entered, self.limits());
@@ -170,12 +152,7 @@ impl SessionLoop {
     /// Types a line, unless it is there already, and returns how often Enter was pressed for it; `None` if something in
     /// the pane waits for a person, or was typed by one. That nothing is left to type is saved first: a late line is
     /// better than two.
-    fn type_line(
-        &mut self,
-        agent: &AgentId,
-        pane: &PaneId,
-        (number, text): (u64, &str),
-    ) -> Result<Option<u32>, SessionError> {
+    fn type_line(&mut self, agent: &AgentId, pane: &PaneId, (number, text): (u64, &str)) -> StepResult<Option<u32>> {
         let ScreenState::Free(free) = self.screen_state(agent, pane)? else { return Ok(None) };
         if !free.takes(number) {
             return Ok(None);
@@ -197,7 +174,7 @@ impl SessionLoop {
         agent: &AgentId,
         pane: &PaneId,
         may: impl Fn(&FreePrompt) -> bool,
-    ) -> Result<bool, SessionError> {
+    ) -> StepResult<bool> {
         let free = matches!(self.screen_state(agent, pane)?, ScreenState::Free(free) if may(&free));
         if let Some(tmux) = self.tmux.as_ref().filter(|_| free) {
             tmux.enter(pane)?;
@@ -212,7 +189,7 @@ impl SessionLoop {
         notice: &Notice,
         pane: &PaneId,
         delivery: &NoticeDelivery,
-    ) -> Result<(), SessionError> {
+    ) -> StepResult {
         let (now, agent, number) = (Instant::now(), &notice.agent, notice.number);
         // Without hooks only the agent's next command tells; meanwhile the watchdog counts.
         let hooks = self.program(agent).saved.hooks;
@@ -244,7 +221,7 @@ impl SessionLoop {
         Ok(())
     }
 
-    fn retry_notice(&mut self, state: &BubbleState, notice: &Notice, pane: &PaneId) -> Result<(), SessionError> {
+    fn retry_notice(&mut self, state: &BubbleState, notice: &Notice, pane: &PaneId) -> StepResult {
         let Some(turn) = state.phase.turn() else { return Ok(()) };
         if notice.attempts < ATTEMPTS {
             self.program(&notice.agent).set_status(ProgramStatus::Unknown, state.last_command_at);
@@ -257,7 +234,7 @@ impl SessionLoop {
     }
 
     /// Types the briefing for agents that wait for their first turn; no notice is on its way to them.
-    pub(super) fn deliver_briefings(&mut self, state: &BubbleState, turn: &Turn) -> Result<(), SessionError> {
+    pub(super) fn deliver_briefings(&mut self, state: &BubbleState, turn: &Turn) -> StepResult {
         let limits = self.limits();
         for agent in state.rules.agents.all().filter(|agent| **agent != turn.agent) {
             let pane = self.live_pane(agent);
@@ -288,7 +265,7 @@ impl SessionLoop {
         agent: &AgentId,
         pane: &PaneId,
         delivery: NoticeDelivery,
-    ) -> Result<Option<NoticeDelivery>, SessionError> {
+    ) -> StepResult<Option<NoticeDelivery>> {
         let limits = self.limits();
         if self.program(agent).is_starting(&delivery, limits) {
             return Ok(Some(delivery));
@@ -309,7 +286,7 @@ impl SessionLoop {
         agent: &AgentId,
         pane: &PaneId,
         delivery: NoticeDelivery,
-    ) -> Result<Option<NoticeDelivery>, SessionError> {
+    ) -> StepResult<Option<NoticeDelivery>> {
         let taken = self.program(agent).last_hook.is_some_and(|at| at >= delivery.at);
         if taken || delivery.entered >= ENTERS {
             return Ok(None);

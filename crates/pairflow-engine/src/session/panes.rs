@@ -6,7 +6,7 @@ use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::ids::AgentId;
 
 use super::session_loop::SessionLoop;
-use super::session_state::{ProgramStatus, SessionError, tmux_of, was_started};
+use super::session_state::{ProgramStatus, StepResult, tmux_of, was_started};
 use crate::engine::EngineError;
 use crate::tmux::{Ensured, Pane, PaneId, SessionPlan};
 
@@ -19,7 +19,7 @@ const SIZE: (u16, u16) = (200, 50);
 
 impl SessionLoop {
     /// Makes sure that the session exists, with a pane for the status view and one for each agent.
-    pub(super) fn ensure_panes(&mut self, state: &BubbleState) -> Result<(), SessionError> {
+    pub(super) fn ensure_panes(&mut self, state: &BubbleState) -> StepResult {
         if self.tmux.is_none() {
             let bubble = self.bubble().clone();
             let world = |what: &'static str| move |error| EngineError::world(what, error);
@@ -57,7 +57,7 @@ impl SessionLoop {
     }
 
     /// Returns the panes of the session, which is made if it does not exist.
-    fn session_panes(&mut self, worktree: &Path) -> Result<Vec<Pane>, SessionError> {
+    fn session_panes(&mut self, worktree: &Path) -> StepResult<Vec<Pane>> {
         // The tmux server gets little of the environment; the view has to find what the person's own commands find.
         let mut view = vec!["/usr/bin/env".to_owned()];
         let variables = self.person_env.iter().filter(|(name, _)| VIEW_VARIABLES.contains(&name.as_str()));
@@ -95,7 +95,7 @@ impl SessionLoop {
         Ok(panes)
     }
 
-    fn new_pane(&mut self, agent: &AgentId, worktree: &Path) -> Result<(), SessionError> {
+    fn new_pane(&mut self, agent: &AgentId, worktree: &Path) -> StepResult {
         let Some(tmux) = &self.tmux else { return Ok(()) };
         let panes = tmux.panes()?;
         let Some(status) = tagged(&panes, STATUS) else { return Ok(()) };

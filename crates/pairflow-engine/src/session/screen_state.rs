@@ -9,7 +9,7 @@ use pairflow_core::log::QuestionKind;
 
 use super::notice;
 use super::session_loop::SessionLoop;
-use super::session_state::{AgentProgram, ProgramStatus, Prompted, SavedProgram, SessionError};
+use super::session_state::{AgentProgram, ProgramStatus, Prompted, SavedProgram, StepResult};
 use crate::driver::{Dialog, PaneScreen, dialog_on};
 use crate::limits::Limits;
 use crate::tmux::PaneId;
@@ -122,7 +122,7 @@ impl AgentProgram {
 
 impl SessionLoop {
     /// Looks at a pane. Whatever is typed is typed right after a look.
-    pub(super) fn screen_state(&mut self, agent: &AgentId, pane: &PaneId) -> Result<ScreenState, SessionError> {
+    pub(super) fn screen_state(&mut self, agent: &AgentId, pane: &PaneId) -> StepResult<ScreenState> {
         let screen = self.screen(agent, pane)?;
         let (pending, limits) = (self.has_pending(agent), self.limits());
         let program = self.program(agent);
@@ -149,7 +149,7 @@ impl SessionLoop {
 
     /// Looks at a pane and returns its prompt if nothing there waits for a person. A person is asked about a dialog, and
     /// about a screen that stays unknown.
-    pub(super) fn free_screen(&mut self, agent: &AgentId, pane: &PaneId) -> Result<Option<FreePrompt>, SessionError> {
+    pub(super) fn free_screen(&mut self, agent: &AgentId, pane: &PaneId) -> StepResult<Option<FreePrompt>> {
         let limits = self.limits();
         match self.screen_state(agent, pane)? {
             ScreenState::Free(free) => return Ok(Some(free)),
@@ -175,7 +175,7 @@ impl SessionLoop {
     }
 
     /// Looks at the pane of a program that was unattended for a while: what it asked then reached nobody.
-    pub(super) fn look_for_dialog(&mut self, agent: &AgentId) -> Result<(), SessionError> {
+    pub(super) fn look_for_dialog(&mut self, agent: &AgentId) -> StepResult {
         let blocked = self.programs.get(agent).is_some_and(AgentProgram::is_blocked);
         let Some(pane) = self.live_pane(agent).filter(|_| !blocked) else { return Ok(()) };
         self.free_screen(agent, &pane).map(drop)
@@ -189,7 +189,7 @@ impl SessionLoop {
         screen.is_some_and(|screen| !matches!(program.saved.shown(&screen, true), ScreenContent::Prompt(_)))
     }
 
-    fn screen(&self, agent: &AgentId, pane: &PaneId) -> Result<PaneScreen, SessionError> {
+    fn screen(&self, agent: &AgentId, pane: &PaneId) -> StepResult<PaneScreen> {
         let Some(tmux) = &self.tmux else { return Ok(PaneScreen::default()) };
         let styled = tmux.capture_styled(pane)?;
         let composer = self.programs.get(agent).and_then(|program| program.saved.composer.as_ref());
@@ -199,7 +199,7 @@ impl SessionLoop {
     }
 
     /// Withdraws questions about dialogs that are gone: the prompt is back, and no hook tells of a dialog that was left.
-    pub(super) fn withdraw_dialog_questions(&mut self, state: &BubbleState) -> Result<(), SessionError> {
+    pub(super) fn withdraw_dialog_questions(&mut self, state: &BubbleState) -> StepResult {
         for agent in self.asked_about(state) {
             self.program(&agent).unknown_since = None;
             let Some(pane) = self.live_pane(&agent) else { continue };
@@ -226,7 +226,7 @@ impl SessionLoop {
 
     /// Interrupts, in a pause, each program that works on a notice, with Esc as a person would. Nothing is pressed unless
     /// the screen says that Esc interrupts. Work for a person goes on: a pause is also the time for work by hand.
-    pub(super) fn interrupt(&mut self, state: &BubbleState) -> Result<(), SessionError> {
+    pub(super) fn interrupt(&mut self, state: &BubbleState) -> StepResult {
         for agent in state.rules.agents.all() {
             let program = self.program(agent);
             program.unknown_since = None;

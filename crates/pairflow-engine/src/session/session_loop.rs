@@ -13,7 +13,9 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::rules::DriverKind;
 use pairflow_core::time::BackOff;
 
-use super::session_state::{AgentProgram, PendingPermission, ProgramStatus, SavedProgram, SessionError, close_session};
+use super::session_state::{
+    AgentProgram, PendingPermission, ProgramStatus, SavedProgram, SessionError, StepResult, close_session,
+};
 use super::status_files::{self, Activity, AgentRecord};
 use crate::agent_socket::{AgentSocket, HookEvent};
 use crate::driver::AgentDriver;
@@ -258,7 +260,7 @@ impl SessionLoop {
     }
 
     /// Brings session, panes, agents and notices in line with the log.
-    fn step(&mut self) -> Result<(), SessionError> {
+    fn step(&mut self) -> StepResult {
         self.refresh();
         // After the log was read: a command announces its environment before it records what starts agents.
         self.take_environment();
@@ -293,7 +295,7 @@ impl SessionLoop {
     }
 
     /// Opens the sockets of the agents.
-    fn listen(&mut self, state: &BubbleState) -> Result<(), SessionError> {
+    fn listen(&mut self, state: &BubbleState) -> StepResult {
         for agent in state.rules.agents.all() {
             if self.sockets.contains_key(agent) {
                 continue;

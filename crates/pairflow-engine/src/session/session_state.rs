@@ -169,6 +169,9 @@ pub(super) enum SessionError {
     Engine(#[from] EngineError),
 }
 
+/// The result of a step of a session thread.
+pub(super) type StepResult<T = ()> = Result<T, SessionError>;
+
 impl AgentProgram {
     /// Sets a new status and when it began.
     pub(super) fn set_status(&mut self, status: ProgramStatus, now: Timestamp) {
@@ -215,7 +218,7 @@ pub(super) fn tmux_of(bubble: &Bubble, env: &[(String, String)]) -> Tmux {
 }
 
 /// Ends the agents of a bubble and its tmux server.
-pub(super) fn close_session(bubble: &Bubble) -> Result<(), SessionError> {
+pub(super) fn close_session(bubble: &Bubble) -> StepResult {
     let runtime = bubble.control.runtime(&bubble.id);
     end_agents(&runtime)?;
     match tmux_of(bubble, &[]).kill_server() {

@@ -301,21 +301,12 @@ impl Supervisor {
 }
 
 /// Whether trying again is of no use: the log is damaged, gone, somebody else's, or of another version.
-pub(super) fn is_for_good(error: &EngineError) -> bool {
-    match error {
-        EngineError::Store(store) => {
-            matches!(
-                store,
-                StoreError::Damaged { .. }
-                    | StoreError::Missing { .. }
-                    | StoreError::Gone { .. }
-                    | StoreError::Foreign { .. }
-                    | StoreError::OtherFormat { .. }
-            )
-        }
-        EngineError::NoBubble { .. } => true,
-        _ => false,
-    }
+fn is_for_good(error: &EngineError) -> bool {
+    use StoreError::{Damaged, Foreign, Gone, Missing, OtherFormat};
+    let store = |error: &StoreError| {
+        matches!(error, Damaged { .. } | Missing { .. } | Gone { .. } | Foreign { .. } | OtherFormat { .. })
+    };
+    matches!(error, EngineError::NoBubble { .. }) || matches!(error, EngineError::Store(error) if store(error))
 }
 
 /// When the agent whose turn it is will have been silent for too long, or the turn will have taken too long.

@@ -1,9 +1,7 @@
-//! Words for tmux: commands in a row, and the words of a program that must arrive as they are.
+//! One tmux client: its command line, its run within a time limit and with bounded output, and a probe of the socket.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -19,7 +17,7 @@ use rustix::process::Pid;
 use super::error::TmuxError;
 use crate::process::Process;
 
-/// Commands that tmux does one after the other, until one of them fails.
+/// Commands that tmux runs one after the other, until one fails.
 #[derive(Debug, Default)]
 pub(super) struct CommandList {
     words: Vec<OsString>,
@@ -27,7 +25,7 @@ pub(super) struct CommandList {
 }
 
 impl CommandList {
-    /// Begins with one command.
+    /// Starts with one command.
     pub(super) fn of<W: AsRef<OsStr>>(command: impl IntoIterator<Item = W>) -> Self {
         Self::default().then(command)
     }
@@ -48,7 +46,7 @@ impl CommandList {
         &self.words
     }
 
-    /// Returns what is asked, for an error: the names of the commands alone.
+    /// Returns the names of the commands, for an error.
     pub(super) fn call(&self) -> String {
         let mut names = self.names.clone();
         names.dedup();
@@ -61,13 +59,13 @@ pub(super) fn program(argv: &[String]) -> Result<Vec<String>, TmuxError> {
     match argv {
         [] => Err(TmuxError::refused("a program without a name")),
         words if words.iter().any(|word| word.contains('\0')) => Err(TmuxError::refused("a word with a zero byte")),
-        // A single word would be a line for the default shell, whatever that is.
+        // tmux passes a single word to the default shell.
         [word] => Ok(["/bin/sh", "-c", r#"exec "$0""#, word].map(String::from).to_vec()),
         words => Ok(words.to_vec()),
     }
 }
 
-/// A word that ends with a semicolon ends a command, unless a backslash stands before it; tmux drops that one.
+/// Escapes a final semicolon, which would end the command; tmux drops the backslash.
 fn literal(word: &OsStr) -> OsString {
     let mut bytes = word.as_bytes().to_vec();
     if bytes.last() == Some(&b';') {
@@ -76,10 +74,10 @@ fn literal(word: &OsStr) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// How much of an output is kept: its end.
+/// How much of the end of an output is kept.
 const KEPT: usize = 1024 * 1024;
 
-/// What a client wrote, and how it ended.
+/// The output of a client, and how it ended.
 #[derive(Debug)]
 pub(super) struct ClientOutput {
     pub(super) status: ExitStatus,
@@ -87,16 +85,16 @@ pub(super) struct ClientOutput {
     pub(super) stderr: Vec<u8>,
 }
 
-/// Runs `command` with `input`, which has to fit into a pipe. Returns nothing if it was killed because of `limit`.
+/// Runs `command` with `input`, which has to fit into a pipe. Returns `None` if it was killed after `limit`.
 pub(super) fn run(mut command: Command, input: &[u8], limit: Duration) -> io::Result<Option<ClientOutput>> {
     let deadline = Instant::now() + limit;
     command.stdin(if input.is_empty() { Stdio::null() } else { Stdio::piped() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
-    match attend(&mut child, input, deadline) {
-        Ok(Some((stdout, stderr))) => Ok(Some(ClientOutput { status: child.wait()?, stdout, stderr })),
+    match read_outputs(&mut child, input, deadline) {
+        Ok(Some([stdout, stderr])) => Ok(Some(ClientOutput { status: child.wait()?, stdout, stderr })),
         other => {
-            // It is ours and not waited for, so the id is still its own.
+            // It was not waited for, so the process id is still its own.
             let _ = child.kill();
             let _ = child.wait();
             other.map(|_| None)
@@ -104,10 +102,8 @@ pub(super) fn run(mut command: Command, input: &[u8], limit: Duration) -> io::Re
     }
 }
 
-type Outputs = (Vec<u8>, Vec<u8>);
-
-/// Reads both outputs to their end, which comes with the end of the client.
-fn attend(child: &mut Child, input: &[u8], deadline: Instant) -> io::Result<Option<Outputs>> {
+/// Reads stdout and stderr to their end, which comes with the end of the client; `None` if that takes too long.
+fn read_outputs(child: &mut Child, input: &[u8], deadline: Instant) -> io::Result<Option<[Vec<u8>; 2]>> {
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(input) {
             // A client that ends before it has read says why by its exit code.
@@ -115,70 +111,57 @@ fn attend(child: &mut Child, input: &[u8], deadline: Instant) -> io::Result<Opti
             _ => drop(stdin),
         }
     }
-    let mut stdout = PipeReader { pipe: child.stdout.take(), heard: Vec::new() };
-    let mut stderr = PipeReader { pipe: child.stderr.take(), heard: Vec::new() };
-    while stdout.pipe.is_some() || stderr.pipe.is_some() {
+    let mut pipes = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+    let mut outputs = [Vec::new(), Vec::new()];
+    while pipes.iter().any(Option::is_some) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(None);
         }
-        let (out, err) = ready(&stdout, &stderr, left)?;
-        if out {
-            stdout.listen()?;
-        }
-        if err {
-            stderr.listen()?;
+        for at in readable(&pipes, left)? {
+            if read_some(&mut pipes[at], &mut outputs[at])? == 0 {
+                pipes[at] = None;
+            }
         }
     }
-    Ok(Some((stdout.heard, stderr.heard)))
+    Ok(Some(outputs))
 }
 
-/// Waits until one of the two can be read without waiting, and says which.
-fn ready<A: AsFd, B: AsFd>(out: &PipeReader<A>, err: &PipeReader<B>, left: Duration) -> io::Result<(bool, bool)> {
-    let mut polled = Vec::with_capacity(2);
-    polled.extend(out.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-    let first = polled.len();
-    polled.extend(err.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-    let left = Timespec::try_from(left).ok();
-    match poll(&mut polled, left.as_ref()) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+/// Waits until a pipe can be read without blocking, and returns which.
+fn readable(pipes: &[Option<OwnedFd>; 2], limit: Duration) -> io::Result<Vec<usize>> {
+    let open = || pipes.iter().enumerate().filter_map(|(at, pipe)| pipe.as_ref().map(|pipe| (at, pipe)));
+    let mut polled: Vec<_> = open().map(|(_, pipe)| PollFd::new(pipe, PollFlags::IN)).collect();
+    match poll(&mut polled, Timespec::try_from(limit).ok().as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    let happened = |at: usize| polled.get(at).is_some_and(|fd| !fd.revents().is_empty());
-    Ok((first == 1 && happened(0), happened(first)))
+    let ready = open().zip(&polled).filter(|(_, polled)| !polled.revents().is_empty());
+    Ok(ready.map(|((at, _), _)| at).collect())
 }
 
-struct PipeReader<P> {
-    pipe: Option<P>,
-    heard: Vec<u8>,
+/// Reads what a pipe has, keeps the end of it all, and returns how much was read.
+fn read_some(pipe: &mut Option<OwnedFd>, output: &mut Vec<u8>) -> io::Result<usize> {
+    let Some(pipe) = pipe else { return Ok(0) };
+    let mut buffer = [0; 16 * 1024];
+    let count = match rustix::io::read(pipe, &mut buffer) {
+        Err(Errno::INTR) => return Ok(1),
+        read => read?,
+    };
+    output.extend_from_slice(&buffer[..count]);
+    output.drain(..output.len().saturating_sub(KEPT));
+    Ok(count)
 }
 
-impl<P: Read> PipeReader<P> {
-    fn listen(&mut self) -> io::Result<()> {
-        let Some(pipe) = &mut self.pipe else { return Ok(()) };
-        let mut buffer = [0; 16 * 1024];
-        match pipe.read(&mut buffer) {
-            Ok(0) => self.pipe = None,
-            Ok(count) => self.heard.extend_from_slice(&buffer[..count]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-        let surplus = self.heard.len().saturating_sub(KEPT);
-        self.heard.drain(..surplus);
-        Ok(())
-    }
-}
-
-/// Somebody who listens.
+/// A connection to a server that listens.
 #[derive(Debug)]
 pub(super) struct ServerConnection {
-    // Without a connection the kernel does not say who listens.
+    // The kernel names the listener of a connection only.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux tells who listens"))]
     connection: OwnedFd,
 }
 
 impl ServerConnection {
-    /// Returns the process that listens and a hold on it, where the kernel tells.
+    /// Returns the process that listens, where the kernel tells.
     pub(super) fn process(&self) -> Option<(Pid, Process)> {
         #[cfg(target_os = "linux")]
         let pid = rustix::net::sockopt::socket_peercred(&self.connection).ok()?.pid;
@@ -188,12 +171,12 @@ impl ServerConnection {
     }
 }
 
-/// Connects to `socket` and returns who listens; nothing if nobody does. Never waits.
+/// Connects to `socket` without asking tmux; `None` if no server listens. Never waits.
 pub(super) fn probe(socket: &Path) -> Result<Option<ServerConnection>, TmuxError> {
     let failed = |errno: Errno| TmuxError::io("connect to", socket, errno);
     let address = SocketAddrUnix::new(socket).map_err(failed)?;
     let connection = open().map_err(failed)?;
-    // A server that has hung for long has a full queue, and a caller that waits for a place in it hangs as well.
+    // A server that hangs has a full queue; a caller that waits for a place in it would hang, too.
     rustix::io::ioctl_fionbio(&connection, true).map_err(failed)?;
     match rustix::net::connect(&connection, &address) {
         Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(Some(ServerConnection { connection })),

@@ -1,4 +1,4 @@
-//! What can go wrong with tmux, as sentences with a way on.
+//! What can go wrong with tmux, and how panes and sessions are named.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -19,10 +19,10 @@ pub enum TmuxError {
         /// What it said of itself.
         found: String,
     },
-    /// Nobody listens on the socket: the server was never started, or is dead with everything in it.
+    /// No server listens on the socket: it was never started, or has died with everything in it.
     #[error("no tmux server is running on {}", .socket.display())]
     NoServer {
-        /// Where nobody listens.
+        /// The socket.
         socket: PathBuf,
     },
     /// The pane is gone; a person may have closed it.
@@ -31,14 +31,14 @@ pub enum TmuxError {
         /// The pane that was meant.
         pane: PaneId,
     },
-    /// The pane is there, but nobody in it reads.
-    #[error("pane {pane} takes no input: its program has ended, or its input is switched off")]
+    /// The pane exists, but no program reads its input.
+    #[error("pane {pane} takes no input: its program has ended, or its input is off")]
     Deaf {
         /// The pane that was meant.
         pane: PaneId,
     },
     /// tmux did not answer in time; the client was killed.
-    #[error("tmux {call} did not end within {millis} ms and was stopped")]
+    #[error("tmux {call} did not end within {millis} ms and was killed")]
     TimedOut {
         /// What was asked.
         call: String,
@@ -55,8 +55,8 @@ pub enum TmuxError {
         /// What it said, cut.
         stderr: String,
     },
-    /// tmux answered in a form that is not its documented one.
-    #[error("tmux {call} answered {said:?}, which was not expected")]
+    /// tmux gave an undocumented answer.
+    #[error("unexpected answer of tmux {call}: {said:?}")]
     Unexpected {
         /// What was asked.
         call: String,
@@ -64,7 +64,7 @@ pub enum TmuxError {
         said: String,
     },
     /// The caller gave something that must not reach tmux.
-    #[error("this cannot be given to tmux: {why}")]
+    #[error("cannot pass this to tmux: {why}")]
     Refused {
         /// What is wrong with it.
         why: String,

@@ -121,13 +121,12 @@ impl Tmux {
         if !(1..=TAG_LIMIT).contains(&text.len()) || !text.chars().all(plain) {
             return Err(TmuxError::refused(format!("the tag {text:?}")));
         }
-        let commands = CommandList::of(["set-option", "-p", "-t", pane.as_str(), "--", TAG, text]);
-        self.call_at(pane, &commands, CallOptions::default()).map(drop)
+        self.call_pane(pane, ["set-option", "-p", "-t", pane.as_str(), "--", TAG, text]).map(drop)
     }
 
     /// Closes `pane` and hangs up on what is in it.
     pub fn close(&self, pane: &PaneId) -> Result<(), TmuxError> {
-        self.call_at(pane, &CommandList::of(["kill-pane", "-t", pane.as_str()]), CallOptions::default()).map(drop)
+        self.call_pane(pane, ["kill-pane", "-t", pane.as_str()]).map(drop)
     }
 }
 
@@ -211,8 +210,7 @@ impl Tmux {
     }
 
     fn window(&self, pane: &PaneId) -> Result<Window, TmuxError> {
-        let commands = CommandList::of(["list-panes", "-t", pane.as_str(), "-F", WINDOW_FORMAT]);
-        let said = self.call_at(pane, &commands, CallOptions::default())?;
+        let said = self.call_pane(pane, ["list-panes", "-t", pane.as_str(), "-F", WINDOW_FORMAT])?;
         parse_window(&said).ok_or_else(|| TmuxError::unexpected("list-panes", &said))
     }
 }

@@ -89,21 +89,18 @@ impl Tmux {
     /// Returns what the program in `pane` shows right now, wrapped lines joined, also while a person is in copy mode
     /// there. What has scrolled away is no part of it. At most the last 256 KiB.
     pub fn capture(&self, pane: &PaneId) -> Result<String, TmuxError> {
-        let commands = CommandList::of(["capture-pane", "-p", "-J", "-t", pane.as_str()]);
-        let said = self.call_at(pane, &commands, CallOptions::default())?;
+        let said = self.call_pane(pane, ["capture-pane", "-p", "-J", "-t", pane.as_str()])?;
         Ok(trimmed(&said, MOST_BYTES))
     }
 
     /// As [`Self::capture`], with the escape sequences of colours and weights.
     pub fn capture_styled(&self, pane: &PaneId) -> Result<String, TmuxError> {
-        let commands = CommandList::of(["capture-pane", "-p", "-e", "-J", "-t", pane.as_str()]);
-        self.call_at(pane, &commands, CallOptions::default())
+        self.call_pane(pane, ["capture-pane", "-p", "-e", "-J", "-t", pane.as_str()])
     }
 
     /// Returns how many lines have scrolled out of `pane`.
     pub fn history(&self, pane: &PaneId) -> Result<usize, TmuxError> {
-        let commands = CommandList::of(["display-message", "-p", "-t", pane.as_str(), "#{history_size}"]);
-        let said = self.call_at(pane, &commands, CallOptions::default())?;
+        let said = self.call_pane(pane, ["display-message", "-p", "-t", pane.as_str(), "#{history_size}"])?;
         said.trim_end().parse().map_err(|_| TmuxError::unexpected("display-message", &said))
     }
 
@@ -114,8 +111,8 @@ impl Tmux {
             usize::min(HISTORY_LINES, self.history(pane).map_or(0, |now| now.saturating_sub(begun)))
         });
         let from = format!("-{back}");
-        let commands = CommandList::of(["capture-pane", "-p", "-J", "-S", &from, "-t", pane.as_str()]);
-        let said = trimmed(&self.call_at(pane, &commands, CallOptions::default())?, LAST_BYTES);
+        let said =
+            trimmed(&self.call_pane(pane, ["capture-pane", "-p", "-J", "-S", &from, "-t", pane.as_str()])?, LAST_BYTES);
         // tmux's own word, on a line of its own.
         let (before, last) = said.rsplit_once('\n').unwrap_or(("", &said));
         Ok(if last.starts_with("Pane is dead") { before.trim_end().to_owned() } else { said })
@@ -123,8 +120,7 @@ impl Tmux {
 
     /// Whether the terminal's cursor is shown in `pane`.
     pub fn shows_cursor(&self, pane: &PaneId) -> Result<bool, TmuxError> {
-        let commands = CommandList::of(["display-message", "-p", "-t", pane.as_str(), "#{cursor_flag}"]);
-        let said = self.call_at(pane, &commands, CallOptions::default())?;
+        let said = self.call_pane(pane, ["display-message", "-p", "-t", pane.as_str(), "#{cursor_flag}"])?;
         Ok(said.trim_end() == "1")
     }
 
@@ -136,7 +132,7 @@ impl Tmux {
             make(file)?;
             words.push(copier(file));
         }
-        self.call_at(pane, &CommandList::of(words), CallOptions::default()).map(drop)
+        self.call_pane(pane, words).map(drop)
     }
 }
 

@@ -91,7 +91,7 @@ impl Tmux {
         if fresh {
             commands = commands.then(["kill-session", "-a", "-t", &exact(&plan.name)]);
         }
-        let said = self.ask(&commands, CallOptions { cwd: Some(&plan.cwd), ..CallOptions::default() })?;
+        let said = self.call_with(&commands, CallOptions { cwd: Some(&plan.cwd), ..CallOptions::default() })?;
         let pane: PaneId = said.trim_end().parse().map_err(|_| TmuxError::unexpected("new-session", &said))?;
         let there = self.panes()?.into_iter().any(|one| one.id == pane && one.session == plan.name);
         if there { Ok(pane) } else { Err(TmuxError::NoPane { pane }) }

@@ -1,11 +1,12 @@
-//! What an agent says, and how it is heard: the same whether it comes from a process that writes itself or through the
-//! socket of a seat. The words are an agent's and prove nothing; what is true about files and trees is found out here.
+//! The verbs of agents, handled alike whether they come from a process that writes the log itself or through an agent's
+//! socket. What an agent says proves nothing; facts about files and trees are found out here: the line that each finding
+//! is about, and whether the same reviewer had reviewed that line before.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, Refusal, Seen};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, Seen};
 use pairflow_core::facts::{Answers, Explanation, Finding, RowState, Seat, Step};
 use pairflow_core::findings::Row;
 use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
@@ -20,7 +21,7 @@ use crate::engine::{Applied, Bubble, EngineError, says};
 use crate::git::{Git, bare_line_diff};
 use crate::perform::{head_seen, seen};
 
-/// A verb of an agent, with everything that it said.
+/// A verb of an agent, with all its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum AgentRequest {
@@ -30,22 +31,22 @@ pub enum AgentRequest {
     AskHuman {
         /// The question.
         question: String,
-        /// The files that it points to.
+        /// The files that it refers to.
         #[serde(default)]
         refs: Vec<String>,
         /// The retry key, if one was given.
         key: Option<Key>,
     },
-    /// It has read in its brief why its work came back.
+    /// It has read its brief.
     BriefRead,
-    /// It claims that nothing is left to do.
+    /// It claims convergence.
     Converged {
-        /// In which words.
+        /// The claim in words.
         summary: String,
-        /// The files that it points to.
+        /// The files that it refers to.
         #[serde(default)]
         refs: Vec<String>,
-        /// What the person has to know to decide.
+        /// The explanation for the person.
         explanation: Option<Explanation>,
         /// The slices of a long change that were read.
         #[serde(default)]
@@ -55,21 +56,21 @@ pub enum AgentRequest {
     },
 }
 
-/// What a hand-over says.
+/// The arguments of a hand-over.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PassRequest {
     /// What was done.
     pub summary: String,
-    /// The files that it points to.
+    /// The files that it refers to.
     pub refs: Vec<String>,
-    /// What the other side is asked to do; by default it follows from the seat.
+    /// What the other agent is asked to do; by default it follows from the seat.
     pub intent: Option<Intent>,
-    /// What was found; nothing if neither findings nor "no findings" was said.
+    /// The findings; `None` if neither findings nor `--no-findings` was given.
     pub findings: Option<Vec<Finding>>,
-    /// What is said to rows of the ledger.
+    /// Answers to earlier findings.
     pub answers: Answers,
-    /// What the person has to know to decide.
+    /// The explanation for the person.
     pub explanation: Option<Explanation>,
     /// The steps of a document's review, or the implementer's dry run.
     pub steps: Vec<Step>,
@@ -77,7 +78,7 @@ pub struct PassRequest {
     pub blockers: Vec<String>,
     /// Whether the reviewer wants the person to decide before the loop goes on.
     pub discuss: bool,
-    /// Whether the reviewer says in so many words that the work has to change.
+    /// Whether the reviewer says explicitly that the work has to change.
     pub insists: bool,
     /// The slices of a long change that were read.
     pub reviewed: Vec<u32>,
@@ -85,31 +86,31 @@ pub struct PassRequest {
     pub key: Option<Key>,
 }
 
-/// What became of a verb: all that its caller is told.
+/// The reply to a verb.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentReply {
-    /// Who said it.
+    /// Which agent called.
     pub by: AgentId,
-    /// The record that stands for it.
+    /// The message that records it.
     pub id: Option<MsgId>,
-    /// Whether an earlier attempt had recorded it already.
+    /// Whether an earlier attempt recorded it.
     pub repeated: bool,
-    /// Whether nobody tells the caller when there is something to do for it, so that it has to wait by itself.
+    /// Whether the caller gets no notices and has to wait on its own.
     #[serde(default)]
     pub unnotified: bool,
     /// The state afterwards.
     pub state: StateFields,
-    /// Why the work came back to who said it, if it is its turn for that reason.
+    /// Why the work came back, if that is why the caller has the turn.
     #[serde(default)]
     pub came_back: Vec<String>,
-    /// Answered findings that a review has neither taken nor refused: they keep the work from being accepted.
+    /// Answered findings that no review has accepted or rejected: they block acceptance.
     pub unsettled: Vec<FindingId>,
 }
 
 impl Bubble {
-    /// Records what `agent`, which is proven, says; while its own turn is still opening, that is waited for a little.
+    /// Records a verb of `agent`, whose identity is proven. While its turn is still opening, it waits for a moment.
     ///
-    /// `attended` says whether anyone is there to open it.
+    /// `supervised` says whether a supervisor is there to open the turn.
     pub fn handle_agent_request(
         &self,
         agent: &AgentId,
@@ -118,17 +119,15 @@ impl Bubble {
     ) -> Result<AgentReply, EngineError> {
         let state = self.load()?.state;
         let applied = match self.command_for(&state, agent, said)? {
-            Command::Converged { by, summary, refs, explanation, reviewed, key, .. } => {
-                self.converged(Claim { by, summary, refs, explanation, reviewed, key }, supervised)?
-            }
+            command @ Command::Converged { .. } => self.claim_convergence(agent, command, supervised)?,
             Command::Pass(pass) => self.hand_over(pass, supervised)?,
             command => self.apply_when_open(&command, supervised)?,
         };
         Ok(AgentReply::of(agent, &applied))
     }
 
-    /// Records a hand-over. Only if the same words came back before is the worktree looked at: with another tree they
-    /// are a new hand-over.
+    /// Records a hand-over. The worktree is looked at only if the same hand-over came back before: with another tree it is
+    /// a new one.
     fn hand_over(&self, pass: PassCommand, supervised: bool) -> Result<Applied, EngineError> {
         let applied = self.apply_when_open(&Command::Pass(pass.clone()), supervised)?;
         let returned = applied.repeated && pass.key.is_none() && applied.state.returned_to(&pass.by).is_some();
@@ -136,17 +135,29 @@ impl Bubble {
             return Ok(applied);
         }
         let tree = match pass.head {
-            // It is refused for that.
+            // The pass is refused for that.
             HeadSeen::Missing => TreeId(String::new()),
             _ => seen(self, &applied.state)?.tree,
         };
         self.apply_when_open(&Command::Pass(PassCommand { tree: Some(tree), ..pass }), supervised)
     }
 
-    /// Returns what became of the same words if they were recorded after line `seq` of the log.
+    /// Records a claim of convergence, or refuses it with every criterion that is not met.
+    fn claim_convergence(&self, agent: &AgentId, mut claim: Command, supervised: bool) -> Result<Applied, EngineError> {
+        self.wait_open(&claim, supervised)?;
+        let state = self.load()?.state;
+        let holds = matches!(&state.phase, Phase::Running(turn) if turn.agent == *agent && turn.is_open());
+        // A caller that may not claim anything is refused for that, whatever the worktree looks like.
+        if holds && let Command::Converged { seen: now, .. } = &mut claim {
+            *now = seen(self, &state)?;
+        }
+        self.apply(&claim)
+    }
+
+    /// Returns the reply to the same request if it was recorded after line `seq` of the log.
     ///
-    /// A caller that lost its line does not know whether it was heard. By now it may be another turn, in which the same
-    /// words would be a new message.
+    /// A caller that lost its connection does not know whether its request was recorded. In another turn the same request
+    /// would be a new message.
     pub fn reply_since(
         &self,
         seq: u64,
@@ -165,8 +176,8 @@ impl Bubble {
         Ok(id.map(recorded))
     }
 
-    /// The command that the words stand for, with what pairflow finds out itself. Of a claim of convergence that comes
-    /// later, once the turn is open.
+    /// Returns the command for a request, with the facts that pairflow finds out itself. For a claim of convergence these
+    /// come later, once the turn is open.
     fn command_for(&self, state: &BubbleState, agent: &AgentId, said: AgentRequest) -> Result<Command, EngineError> {
         let by = agent.clone();
         Ok(match said {
@@ -205,7 +216,7 @@ impl Bubble {
         })
     }
 
-    /// Checks the files that a message points to, and puts a text away that is too long for a line.
+    /// Checks the files that a message refers to, and stores a text that is too long for the log.
     fn message(&self, state: &BubbleState, text: &str, refs: &[String]) -> Result<(String, Vec<String>), EngineError> {
         let mut refs = refs.iter().map(|one| self.reference(state, one)).collect::<Result<Vec<_>, _>>()?;
         let text = self.inline(text, &mut refs)?;
@@ -217,7 +228,6 @@ impl AgentReply {
     fn of(by: &AgentId, applied: &Applied) -> Self {
         let Applied { id, state, repeated, .. } = applied;
         let review_follows = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer);
-        // What the review has opened again is not waiting for its word any more.
         let waits = |row: &&Row| matches!(row.state, RowState::Fixed | RowState::Disputed) && !review_follows;
         let answered = state.ledger.blocking().filter(waits).map(|row| row.id);
         Self {
@@ -232,8 +242,8 @@ impl AgentReply {
     }
 }
 
-/// Takes over what a reviewer claims. Whatever only pairflow finds out is left out, and a file beyond the repository is
-/// refused: its text would be read.
+/// Takes a reviewer's finding without the fields that only pairflow sets. A file outside the repository is refused,
+/// because its text would be read.
 fn claim(said: Finding) -> Result<Finding, EngineError> {
     let bad = |why: &str| EngineError::BadInput(format!("a finding {why}"));
     if said.title.trim().is_empty() {
@@ -242,91 +252,20 @@ fn claim(said: Finding) -> Result<Finding, EngineError> {
     if let Some(file) = &said.file {
         let leads_out = file.starts_with('/') || file.split('/').any(|part| part == "..");
         if leads_out || file.trim().is_empty() || file.contains('\0') || file.len() > MAX_FILE {
-            return Err(bad("names a file by its path inside the repository"));
+            return Err(bad("must name a file by its path inside the repository"));
         }
     }
     if said.line.is_some_and(|line| line == 0 || said.file.is_none()) {
-        return Err(bad("names a line, from 1, of a file"));
+        return Err(bad("must name a line, counted from 1, together with its file"));
     }
     if let Some(command) = &said.reproducer
         && (command.trim().is_empty() || command.contains('\0') || command.len() > MAX_REPRODUCER)
     {
-        return Err(bad(&format!("has a command of at most {MAX_REPRODUCER} bytes as its reproducer")));
+        return Err(bad(&format!("needs a reproducer of 1 to {MAX_REPRODUCER} bytes")));
     }
     let Finding { severity, title, detail, file, line, class, suggestion, reproducer, repeats, reverses, .. } = said;
     let told = Finding { detail, file, line, class, suggestion, ..Finding::new(severity, title) };
     Ok(Finding { reproducer, repeats, reverses, ..told })
-}
-
-/// An agent's claim that nothing is left to do.
-#[derive(Debug, Clone)]
-pub struct Claim {
-    /// Who claims it; proven.
-    pub by: AgentId,
-    /// In which words.
-    pub summary: String,
-    /// What it points to.
-    pub refs: Vec<String>,
-    /// What the person has to know to decide.
-    pub explanation: Option<Explanation>,
-    /// The slices of a long change that were read.
-    pub reviewed: Vec<u32>,
-    /// The retry key, if one was given.
-    pub key: Option<Key>,
-}
-
-impl Bubble {
-    /// Records a claim of convergence, or refuses it with every criterion that is not met.
-    ///
-    /// `attended` says whether anyone is there to open a turn that is still opening.
-    pub fn converged(&self, claim: Claim, supervised: bool) -> Result<Applied, EngineError> {
-        let blind = Seen { tree: TreeId(String::new()), differing: Vec::new() };
-        let command = |seen: Seen| Command::Converged {
-            by: claim.by.clone(),
-            summary: claim.summary.clone(),
-            refs: claim.refs.clone(),
-            explanation: claim.explanation.clone(),
-            reviewed: claim.reviewed.clone(),
-            seen,
-            key: claim.key.clone(),
-        };
-        self.wait_open(&command(blind.clone()), supervised)?;
-        let state = self.load()?.state;
-        let holds = matches!(&state.phase, Phase::Running(turn) if turn.agent == claim.by && turn.is_open());
-        // A caller that may not claim anything is refused for that; the worktree does not matter then.
-        let seen = if holds { seen(self, &state)? } else { blind };
-        self.apply(&command(seen))
-    }
-
-    /// Approves what the package shows, provided that the worktree still is what was reviewed.
-    ///
-    /// `shown` is the SHA-256 of the package that the person read; without it the one that is up for approval now is
-    /// meant. If something else is up for approval by now, someone else was faster.
-    pub fn approve(&self, shown: Option<&str>, key: Option<Key>) -> Result<Applied, EngineError> {
-        let state = self.load()?.state;
-        let present = match &state.phase {
-            Phase::ReadyForApproval(request) => request.package_sha256.as_str(),
-            _ => "",
-        };
-        let package_sha256 = shown.unwrap_or(present).to_owned();
-        self.restore_worktree(&state)?;
-        let seen = self.seen_for_approval(&state)?;
-        self.apply(&Command::Approve { package_sha256, seen, key }).map_err(|error| match error {
-            EngineError::Refused { id, caller, refusal }
-                if shown.is_some() && matches!(*refusal, Refusal::WrongState { .. }) =>
-            {
-                EngineError::Refused { id, caller, refusal: Box::new(refusal.lost_race()) }
-            }
-            other => other,
-        })
-    }
-
-    fn seen_for_approval(&self, state: &BubbleState) -> Result<Seen, EngineError> {
-        match &state.phase {
-            Phase::ReadyForApproval(_) => seen(self, state),
-            _ => Ok(Seen { tree: TreeId(String::new()), differing: Vec::new() }),
-        }
-    }
 }
 
 /// The largest file in which a line is looked up, in bytes.
@@ -337,7 +276,7 @@ const ANCHOR: usize = 300;
 const DIFF: usize = 4 * 1024 * 1024;
 
 impl Bubble {
-    /// Completes the findings of `by` with what the worktree and the earlier reviews say about them.
+    /// Completes the findings of `by` from the worktree and the earlier reviews.
     pub fn locate(
         &self,
         state: &BubbleState,
@@ -348,7 +287,7 @@ impl Bubble {
             return Ok(findings);
         }
         let workspace = self.workspace(state)?;
-        // Whether the worktree can be handed over is decided elsewhere; here nothing is read from another one.
+        // Nothing is read from a directory that is not our worktree.
         let ours = workspace.connected().is_ok();
         let git = workspace.git();
         let before = Before { state, by, git: &git, diffs: RefCell::default() };
@@ -361,7 +300,7 @@ impl Bubble {
     }
 }
 
-/// The text of the line that a finding is about.
+/// Returns the text of the line that a finding is about.
 fn anchor(root: &Path, finding: &Finding) -> Option<String> {
     let (file, line) = (finding.file.as_deref()?, usize::try_from(finding.line?).ok()?);
     let path = root.join(file);
@@ -377,12 +316,12 @@ struct Before<'a> {
     state: &'a BubbleState,
     by: &'a AgentId,
     git: &'a Git,
-    /// What changed in each file since; nothing where that cannot be told. A review names few files, often.
+    /// What changed in each file since, if known. A review names few files, often.
     diffs: RefCell<BTreeMap<String, Option<String>>>,
 }
 
 impl Before<'_> {
-    /// The round in which this agent had reviewed what `finding` is about, if it is unchanged since.
+    /// Returns the round in which this agent reviewed the subject of `finding`, if it is unchanged since.
     fn saw(&self, finding: &Finding) -> Option<u32> {
         let last = self.state.rounds.reviewed_by.get(self.by)?;
         let now = self.state.tree()?;
@@ -390,7 +329,7 @@ impl Before<'_> {
         unchanged.then_some(last.round)
     }
 
-    /// Whether the line, or else the file, is the same in both trees. What cannot be compared counts as changed.
+    /// Whether the line, or else the file, is the same in both trees. If they cannot be compared, it changed.
     fn unchanged(&self, then: &TreeId, now: &TreeId, finding: &Finding) -> bool {
         let Some(file) = &finding.file else { return false };
         let mut diffs = self.diffs.borrow_mut();
@@ -403,7 +342,7 @@ impl Before<'_> {
         }
     }
 
-    /// The diff of one file between two trees; nothing if it cannot be had whole.
+    /// Returns the diff of one file between two trees; `None` if it is too long.
     fn diff(&self, then: &TreeId, now: &TreeId, file: &str) -> Option<String> {
         let diff = bare_line_diff(self.git, (then, now), file, DIFF).ok().filter(|diff| !diff.cut)?;
         Some(String::from_utf8_lossy(&diff.stdout).into_owned())

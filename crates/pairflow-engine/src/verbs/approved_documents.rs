@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{BubbleState, Caller, Phase, Refusal};
+use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::gates::document::criteria;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{BubbleKind, Prd, PrdApproval};
 
+use super::loop_verbs::wrong_state;
 use crate::engine::{Bubble, Engine, EngineError};
 use crate::git::{Call, Git, Repo};
 use crate::perform::document_paths;
@@ -174,9 +175,7 @@ fn of_bubble(bubble: &Bubble) -> Result<Vec<PinnedDocument>, EngineError> {
         )));
     }
     let (Phase::Approved(_) | Phase::Committed(_) | Phase::Done(_)) = &state.phase else {
-        let why = Some("its document is not approved".to_owned());
-        let refusal = Refusal::WrongState { state: state.phase.name(), command: "--prd", why };
-        return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
+        return Err(bubble.refuse_person(wrong_state(&state, "--prd", "its document is not approved")));
     };
     let Some(tree) = state.tree() else { return Err(none(bubble.id.as_str())) };
     let git = bubble.workspace(&state)?.repo()?.git();

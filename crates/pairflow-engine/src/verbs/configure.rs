@@ -126,9 +126,7 @@ impl Bubble {
     }
 
     fn rendered(&self, state: &BubbleState) -> String {
-        let no_tests = state.rules.checks.is_empty();
-        let resolved = Resolved { rules: state.rules.clone(), no_tests, explained: Vec::new() };
-        render_bubble_toml(&resolved, &self.id, &state.about.repo)
+        render_bubble_toml(&recorded_rules(state), &self.id, &state.about.repo)
     }
 }
 
@@ -208,4 +206,9 @@ impl Bubble {
 /// Returns who is recorded to make the commit, if somebody was known.
 fn recorded(state: &BubbleState) -> Option<&CommitIdentity> {
     state.about.identity.as_ref().filter(|identity| identity.author.is_some())
+}
+
+/// Returns the recorded rules as if they had just been resolved.
+pub(super) fn recorded_rules(state: &BubbleState) -> Resolved {
+    Resolved { rules: state.rules.clone(), no_tests: state.rules.checks.is_empty(), explained: Vec::new() }
 }

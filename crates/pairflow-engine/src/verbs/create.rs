@@ -1,11 +1,13 @@
 //! A new bubble: its configuration and its first line. No worktree, no agent yet.
 
-use pairflow_core::bubble::{BubbleState, Caller, Phase, Refusal, create};
+use pairflow_core::bubble::{BubbleState, Phase, create};
 use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
 use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::log::{CommitIdentity, Lifecycle, MAX_TEXT};
 
 use super::approved_documents::{PinnedDocument, criteria_of};
+use super::configure::recorded_rules;
+use super::loop_verbs::wrong_state;
 use crate::engine::{Bubble, Engine, EngineError, INLINE_LIMIT};
 use crate::git::{ByHand, MergedTree, Repo, commit_identity, join_by_hand, merge_tree};
 use crate::store::StoreError;
@@ -138,20 +140,15 @@ impl Bubble {
     pub fn follow_up(&self, conflict: ConflictPolicy) -> Result<Bubble, EngineError> {
         let state = self.load()?.state;
         let Phase::Done(done) = &state.phase else {
-            let refusal = Refusal::WrongState {
-                state: state.phase.name(),
-                command: "update",
-                why: Some("only a bubble that is DONE is followed by another".to_owned()),
-            };
-            return Err(EngineError::Refused {
-                id: self.id.clone(),
-                caller: Caller::Person,
-                refusal: Box::new(refusal),
-            });
+            return Err(self.refuse_person(wrong_state(
+                &state,
+                "update",
+                "only a bubble that is DONE is followed by another",
+            )));
         };
         let repo = Repo::discover(self.control.repo())?;
         let id = self.next_id();
-        let mut resolved = resolved(&state);
+        let mut resolved = recorded_rules(&state);
         let continues = match conflict {
             ConflictPolicy::Stop => done.commit.clone(),
             ConflictPolicy::Edited => self.joined_by_hand(&state, &done.commit, &repo, false)?,
@@ -240,9 +237,4 @@ impl Bubble {
         };
         (2..).map(named).find(free).expect("there are more numbers than bubbles")
     }
-}
-
-/// The recorded rules as if they had just been resolved.
-fn resolved(state: &BubbleState) -> Resolved {
-    Resolved { rules: state.rules.clone(), no_tests: state.rules.checks.is_empty(), explained: Vec::new() }
 }

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::{BubbleState, Caller, Command, Phase, Refusal};
+use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::view::status::BaseMoved;
 
+use super::loop_verbs::wrong_state;
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
     Advanced, How, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, commits_between, conflicts,
@@ -83,9 +84,7 @@ pub fn merge(
 ) -> Result<MergeEnd, EngineError> {
     let state = bubble.durable()?.state;
     let Phase::Done(done) = &state.phase else {
-        let why = Some("only a committed bubble can be merged".to_owned());
-        let refusal = Refusal::WrongState { state: state.phase.name(), command: "merge", why };
-        return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
+        return Err(bubble.refuse_person(wrong_state(&state, "merge", "only a committed bubble can be merged")));
     };
     let repo = Repo::discover(bubble.control.repo())?;
     let request = MergeRequest {
