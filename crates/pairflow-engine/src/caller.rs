@@ -22,7 +22,7 @@ use crate::git::replace;
 use crate::process::{Kind, Lineage, Record, boot, records};
 use crate::regular;
 
-/// The variables with which an agent joins a bubble.
+/// The variables of an agent that joined a bubble on its own.
 const JOINED: [&str; 4] = ["PAIRFLOW_BUBBLE", "PAIRFLOW_REPO", "PAIRFLOW_AGENT", "PAIRFLOW_TOKEN"];
 
 /// A process that calls.
@@ -33,8 +33,8 @@ pub struct CallerProcess {
 }
 
 impl CallerProcess {
-    /// Looks at who has connected. Nothing comes back for a process of another user: the socket's mode keeps it out as
-    /// well, but root ignores that one.
+    /// Identifies who has connected; `None` for a process of another user. The socket's mode keeps those out, too, but root
+    /// ignores it.
     #[cfg(target_os = "linux")]
     pub(crate) fn at(stream: &UnixStream) -> Option<Self> {
         let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
@@ -49,32 +49,30 @@ impl CallerProcess {
         Some(Self { lineage: Lineage::Untold, namespaces: None })
     }
 
-    /// Looks at this process.
+    /// Returns this process.
     pub fn this() -> Self {
         Self { lineage: Lineage::own(), namespaces: Namespaces::own() }
     }
 
-    /// Looks at those that have started this process.
+    /// Returns the ancestors of this process.
     pub fn parents_of_this() -> Self {
         Self { lineage: Lineage::own().parents(), namespaces: Namespaces::own() }
     }
 
-    /// Whether it was gone before it could be looked at. Nobody knows then whose it was.
+    /// Whether it was gone before it could be identified.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(self.lineage, Lineage::Gone)
     }
 
-    /// Whether it is known where it comes from, and it runs in the namespaces of this process. Elsewhere than on Linux
-    /// nobody can tell.
+    /// Whether its ancestors are known, and it runs in the namespaces of this process. Always true except on Linux.
     pub(crate) fn is_local(&self) -> bool {
         let known = matches!(self.lineage, Lineage::Known { .. });
         !cfg!(target_os = "linux") || known && self.namespaces.is_some() && self.namespaces == Namespaces::own()
     }
 
-    /// Returns for whom it was started, if it was for a bubble of this user or of `repos`; what is on record for
-    /// `likely` is looked at first.
+    /// Returns for which bubble of this user, or of `repos`, it was started; the records of `likely` are searched first.
     ///
-    /// Descent outweighs marks, and both outweigh what an agent that joined by itself has in its environment.
+    /// Ancestry outweighs marks, and both outweigh the environment of an agent that joined on its own.
     pub fn owner(
         &self,
         engine: &Engine,
@@ -84,7 +82,7 @@ impl CallerProcess {
         self.recorded_owner(engine, likely, repos).or_else(|| self.joined(engine, repos))
     }
 
-    /// The same, by what is on record alone.
+    /// As [`Self::owner`], by the records alone.
     pub(crate) fn recorded_owner(
         &self,
         engine: &Engine,
@@ -95,7 +93,7 @@ impl CallerProcess {
             return None;
         }
         let near = likely.map(|(repo, id)| recorded(repo, id)).unwrap_or_default();
-        // Almost every caller is known at once, so the other bubbles are looked at only for one who is not.
+        // Almost every caller is found at once, so the other bubbles are searched for unknown ones only.
         if let Some((owner, _)) = self.lineage.born_of(&near) {
             return Some(owner.clone());
         }
@@ -105,8 +103,8 @@ impl CallerProcess {
         found.map(|(owner, _)| owner.clone())
     }
 
-    /// Returns the agent that it, or a process that has started it, says to be: one that has joined a bubble by itself is on
-    /// no record. Only its token proves it.
+    /// Returns the agent that it, or an ancestor, claims to be: an agent that joined on its own is on no record. Only its
+    /// token proves it.
     fn joined(&self, engine: &Engine, repos: &[PathBuf]) -> Option<ProcessOwner> {
         let [bubble, repo, agent, token] = self.lineage.variables(JOINED)?;
         let (bubble, repo): (BubbleId, PathBuf) = (bubble?.parse().ok()?, repo?.into());
@@ -122,7 +120,7 @@ impl CallerProcess {
     }
 }
 
-/// Every repository of this user, and `more`.
+/// Returns every repository of this user, and `more`.
 fn all(engine: &Engine, more: &[PathBuf]) -> Vec<PathBuf> {
     let mut repos = engine.repositories();
     repos.extend_from_slice(more);
@@ -131,7 +129,7 @@ fn all(engine: &Engine, more: &[PathBuf]) -> Vec<PathBuf> {
     repos
 }
 
-/// Everybody who is on record for any bubble but `likely`.
+/// Returns all processes on record for any bubble but `likely`.
 fn others(engine: &Engine, likely: Option<(&Path, &BubbleId)>, repos: &[PathBuf]) -> Vec<(ProcessOwner, Record)> {
     let of_repo = |repo: &PathBuf| {
         let ids = names::<BubbleId>(&Control::of(repo).dir().join("runtime"));
@@ -141,7 +139,7 @@ fn others(engine: &Engine, likely: Option<(&Path, &BubbleId)>, repos: &[PathBuf]
     all(engine, repos).iter().flat_map(of_repo).collect()
 }
 
-/// How much is shown of what a job is, in columns.
+/// How much of a job's description is shown, in columns.
 const WHAT: usize = 80;
 
 /// The bubble for which a process was started, and by whom.
@@ -153,16 +151,16 @@ pub struct ProcessOwner {
     pub bubble: BubbleId,
     /// Who has started it.
     pub started: StartedBy,
-    /// Whether that is more than what the process says about itself.
+    /// Whether that is proven, and not only claimed by the process.
     pub proven: bool,
 }
 
-/// Who has started a process.
+/// Who started a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StartedBy {
     /// This agent.
     Agent(AgentId),
-    /// pairflow itself, for the bubble: what it is, in words for a person, and what for.
+    /// pairflow itself: a description of the job, and its kind.
     Job(String, Kind),
 }
 
@@ -177,7 +175,7 @@ impl ProcessOwner {
         matches!(self.started, StartedBy::Agent(_) | StartedBy::Job(_, Kind::Agent))
     }
 
-    /// Returns who has started the process, in words for a person.
+    /// Returns who started the process, for messages.
     pub fn name(&self) -> String {
         match &self.started {
             StartedBy::Agent(agent) => agent.to_string(),
@@ -185,7 +183,7 @@ impl ProcessOwner {
         }
     }
 
-    /// Records in the bubble that `command` was tried from there and refused, unless that is not proven.
+    /// Records in the bubble that `command` was tried and refused, if the owner is proven.
     pub fn warn(&self, engine: &Engine, command: &str, reason: String) {
         if !self.proven {
             return;
@@ -201,24 +199,24 @@ impl ProcessOwner {
 }
 
 impl Bubble {
-    /// Records that `command` was tried and refused for `reason`, by somebody who is not known.
+    /// Records that an unknown process tried `command` and was refused for `reason`.
     pub fn warn_of_outsider(&self, command: &str, reason: String) {
         self.warn_about(Party::Orchestrator, command, reason);
     }
 
     fn warn_about(&self, party: Party, command: &str, reason: String) {
         let warning = Warning { command: command.to_owned(), reason, unmet: Vec::new() };
-        // The refusal stands whether or not it can be recorded.
+        // It is refused whether or not that can be recorded.
         let _ = self.warn_party(party, warning);
     }
 }
 
-/// Returns the directory beneath `runtime` with the records of what runs in the panes: one directory an agent.
+/// Returns the directory with the records of processes in panes, one directory per agent.
 pub(crate) fn pane_records(runtime: &Path) -> PathBuf {
     runtime.join("panes")
 }
 
-/// Everybody who is on record for one bubble.
+/// Returns all processes on record for one bubble.
 pub(super) fn recorded(repo: &Path, bubble: &BubbleId) -> Vec<(ProcessOwner, Record)> {
     let runtime = Control::of(repo).runtime(bubble);
     let owner = |started| ProcessOwner { repo: repo.to_owned(), bubble: bubble.clone(), started, proven: true };
@@ -232,16 +230,16 @@ pub(super) fn recorded(repo: &Path, bubble: &BubbleId) -> Vec<(ProcessOwner, Rec
     found
 }
 
-/// Returns the names in a directory that can be names of a `T`.
+/// Returns the names in a directory that parse as `T`.
 pub(super) fn names<T: std::str::FromStr>(dir: &Path) -> Vec<T> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// The most that a record may hold, in bytes.
+/// The largest record, in bytes.
 const MAX_RECORD: u64 = 64 * 1024;
 
-/// The two namespaces that tell a sandbox from the system around it, as the kernel names them.
+/// The two namespaces that tell a sandbox from the system around it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Namespaces {
     /// The PID namespace.
@@ -250,20 +248,20 @@ pub struct Namespaces {
     pub user: String,
 }
 
-/// What is on record of a supervisor.
+/// The recorded namespaces of a supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 struct NamespaceRecord {
     boot: String,
     namespaces: Namespaces,
 }
 
-/// This process does not run where the supervisor runs, or that cannot be found out.
+/// Why this process is not known to run in the supervisor's namespaces.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongNamespace {
     /// Its namespaces are others.
     #[error(
         "this process runs in another {what} namespace than the supervisor of pairflow, as programs in a sandbox do; run the \
-         command outside of it. If pairflow has moved to this container, remove {} first",
+         command outside the sandbox. If pairflow has moved to this container, remove {} first",
         .record.display()
     )]
     Other {
@@ -274,12 +272,12 @@ pub enum WrongNamespace {
     },
     /// Its own namespaces cannot be read.
     #[error(
-        "/proc is hidden or is not the kernel's, so it is unknown in which namespaces this process runs; run the command \
-         outside of the sandbox, or mount /proc"
+        "/proc is hidden or is not the kernel's, so the namespaces of this process are unknown; run the command outside the \
+         sandbox, or mount /proc"
     )]
     Hidden,
     /// The record cannot be read.
-    #[error("the supervisor's namespaces cannot be read from {}; look at that file, then remove it", .record.display())]
+    #[error("cannot read the supervisor's namespaces from {}; check that file, then remove it", .record.display())]
     Unreadable {
         /// The record.
         record: PathBuf,
@@ -287,13 +285,13 @@ pub enum WrongNamespace {
 }
 
 impl Namespaces {
-    /// Returns the namespaces of this process; nothing where there are none.
+    /// Returns the namespaces of this process, if there are any.
     pub fn own() -> Option<Self> {
         Self::of("self")
     }
 
-    /// Returns the namespaces of the process with this name in `/proc`; nothing if something else is mounted there, in
-    /// which anything could be written.
+    /// Returns the namespaces of the process with this name in `/proc`; `None` if another file system is mounted there,
+    /// which could hold anything.
     pub(super) fn of(process: &str) -> Option<Self> {
         let dir = format!("/proc/{process}/ns");
         if !is_procfs(&dir) {
@@ -309,18 +307,18 @@ impl Namespaces {
         replace(&path(dirs), &serde_json::to_vec(&NamespaceRecord { boot: boot(), namespaces })?)
     }
 
-    /// Insists that this process runs where the last supervisor ran. Before the first one every place is right.
+    /// Fails unless this process runs in the namespaces of the last supervisor. Before the first one all are right.
     pub fn insist(dirs: &UserDirs) -> Result<(), WrongNamespace> {
         if !cfg!(target_os = "linux") {
             return Ok(());
         }
-        // A process that hides these cannot be told from a person, so it is none.
+        // A process that hides these cannot be identified, so it does not count as a person.
         let own = Self::own().ok_or(WrongNamespace::Hidden)?;
         let record = path(dirs);
         let unreadable = || WrongNamespace::Unreadable { record: record.clone() };
         let recorded: NamespaceRecord = match regular::read_up_to(&record, MAX_RECORD) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|_| unreadable())?,
-            // Without a state directory there is no supervisor, and what needs one says so.
+            // Without a state directory there is no supervisor, and verbs that need one say so.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 return Ok(());
             }
@@ -337,7 +335,7 @@ impl Namespaces {
     }
 }
 
-/// Whether a directory below `/proc` is the kernel's own. A sandbox can mount another file system there.
+/// Whether a directory below `/proc` is the kernel's. A sandbox can mount another file system there.
 #[cfg(target_os = "linux")]
 fn is_procfs(dir: &str) -> bool {
     rustix::fs::statfs(dir).is_ok_and(|found| found.f_type == rustix::fs::PROC_SUPER_MAGIC)

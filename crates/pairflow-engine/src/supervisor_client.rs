@@ -25,36 +25,36 @@ use crate::store::storage::cause;
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Why there is no answer.
+/// Why there is no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoReply {
-    /// Nobody listens.
+    /// No supervisor listens.
     Absent,
-    /// Somebody listens and says nothing in time.
+    /// It listens but does not answer in time.
     Silent,
-    /// The supervisor refuses, with this sentence.
+    /// It refuses, with this reason.
     Refused(String),
 }
 
-/// How the supervisor is.
+/// The health of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
     /// None is running.
     Absent,
     /// It answers.
     Answers(SupervisorStatus),
-    /// It holds its lock and does not answer. Its process, if that is known.
+    /// It holds its lock but does not answer. Its process, if known.
     Hangs(Option<u32>),
 }
 
-/// What became of a supervisor that was to end.
+/// The result of stopping the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stopped {
     /// None was running.
     Absent,
     /// It ended by itself.
     Ended(SupervisorStatus),
-    /// It did not answer and was ended by force.
+    /// It did not answer and was killed.
     Killed(i32),
 }
 
@@ -77,12 +77,12 @@ impl<'a> Client<'a> {
         Self { dirs: &engine.dirs, limits: engine.limits }
     }
 
-    /// Opens a line to the supervisor; nothing if there is none.
+    /// Connects to the supervisor; `None` if there is none.
     pub fn call(&self) -> Option<SupervisorConnection> {
         dial(&socket_path(self.dirs)).ok().map(SupervisorConnection)
     }
 
-    /// Asks, and waits a limited time for the answer.
+    /// Sends a request, and waits a limited time for the reply.
     pub fn ask(&self, ask: &SupervisorRequest) -> Result<SupervisorStatus, NoReply> {
         let stream = dial(&socket_path(self.dirs)).map_err(|error| match error.kind() {
             ErrorKind::WouldBlock => NoReply::Silent,
@@ -96,12 +96,12 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Whether a supervisor is there, be it one that hangs.
+    /// Whether a supervisor is running, even one that hangs.
     pub fn is_there(&self) -> bool {
         self.call().is_some()
     }
 
-    /// Finds out how the supervisor is. One that is starting or ending has a moment to answer or to be gone.
+    /// Returns the health of the supervisor. One that is starting or ending gets a moment.
     pub fn health(&self) -> Health {
         let until = Instant::now() + answer_limit(self.limits);
         loop {
@@ -114,7 +114,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Ends the supervisor and returns once it is gone, at the latest after `patience`. One that hangs is ended by force.
+    /// Ends the supervisor and returns once it is gone, at the latest after `patience`. One that hangs is killed.
     pub fn stop(&self, patience: Duration) -> Result<Stopped, EngineError> {
         let until = Instant::now() + self.limits.hung_supervisor;
         loop {
@@ -131,7 +131,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Waits until the supervisor that said so is gone: it holds its lock until all that it started has ended.
+    /// Waits until the supervisor that replied is gone: it holds its lock until all that it started has ended.
     fn wait_for_end(&self, said: &SupervisorStatus, patience: Duration) {
         let until = Instant::now() + patience;
         let replaced = || self.ask(&SupervisorRequest::Status).is_ok_and(|now| now.pid != said.pid);
@@ -147,18 +147,18 @@ impl<'a> Client<'a> {
 
     /// Tells the supervisor to look at a bubble, if there is one.
     ///
-    /// From here on its agents are started in the environment of this process, as far as agents get any of it.
+    /// From now on its agents are started in the environment of this process.
     pub fn wake_with_environment(&self, bubble: &Bubble) -> Result<SupervisorStatus, NoReply> {
         self.ask(&look_at(bubble, crate::process::environment()))
     }
 }
 
-/// An open line to the supervisor.
+/// An open connection to the supervisor.
 #[derive(Debug)]
 pub struct SupervisorConnection(UnixStream);
 
 impl SupervisorConnection {
-    /// Tells the supervisor to look at a bubble, and waits for no answer. Says whether the line still held.
+    /// Tells the supervisor to look at a bubble without waiting for a reply. Returns whether it could be sent.
     pub fn wake(&self, bubble: &Bubble) -> bool {
         write(&self.0, &look_at(bubble, Vec::new())).is_ok()
     }
@@ -168,7 +168,7 @@ fn look_at(bubble: &Bubble, env: Vec<(String, String)>) -> SupervisorRequest {
     SupervisorRequest::Wake { repo: bubble.control.repo().to_owned(), id: bubble.id.clone(), env }
 }
 
-/// What the supervisor can be asked.
+/// A request to the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum SupervisorRequest {
@@ -182,20 +182,20 @@ pub enum SupervisorRequest {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         env: Vec<(String, String)>,
     },
-    /// Say how you are.
+    /// Report the status.
     Status,
-    /// End.
+    /// Stop.
     Stop,
 }
 
-/// What a caller is told who is refused.
+/// The line for a caller that is refused.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RefusalLine {
     /// Why, as a sentence.
     pub error: String,
 }
 
-/// What the supervisor answers.
+/// The supervisor's reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorStatus {
     /// Its process.
@@ -210,27 +210,27 @@ pub struct SupervisorStatus {
     pub agents: usize,
 }
 
-/// Returns the path of the supervisor's socket. A path that is too long for a socket gets a short stand-in.
+/// Returns the path of the supervisor's socket. A path that is too long is replaced by a short one.
 pub fn socket_path(dirs: &UserDirs) -> PathBuf {
     fitting(&dirs.runtime.join("supervisor.sock"))
 }
 
-/// How long a new supervisor may take to answer, once the one before it is gone.
+/// How long a new supervisor may take to reply, once the one before is gone.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often one is started that ends at once.
+/// How often a supervisor that ends at once is started.
 const TRIES: u32 = 3;
-/// How long the log may be before a new supervisor begins another, in bytes.
+/// How long the log may be before a new supervisor rotates it, in bytes.
 const LONGEST_LOG: u64 = 1024 * 1024;
 
-/// Starts a supervisor in the background, detached from this terminal, and waits until it answers.
+/// Starts a supervisor in the background, detached from this terminal, and waits until it replies.
 ///
-/// One that hangs is replaced by the new one, after its time limit.
+/// One that hangs is replaced after its time limit.
 pub fn spawn(engine: &Engine, program: &Path) -> Result<(), EngineError> {
     let (client, dirs) = (Client::new(engine), &engine.dirs);
     let until = Instant::now() + engine.limits.hung_supervisor + PATIENCE;
     let mut child: Option<Child> = None;
     let mut tries = 0;
-    // An answer counts, not an open socket: a process that was just killed still has one.
+    // Only a reply counts: a process that was just killed still has an open socket.
     loop {
         match client.ask(&SupervisorRequest::Status) {
             Ok(_) => return Ok(()),
@@ -238,7 +238,7 @@ pub fn spawn(engine: &Engine, program: &Path) -> Result<(), EngineError> {
             Err(NoReply::Absent | NoReply::Silent) => {}
         }
         Namespaces::insist(dirs).map_err(|elsewhere| EngineError::BadInput(elsewhere.to_string()))?;
-        // One that met another supervisor ends at once, and that other one may be ending, too.
+        // A supervisor that finds another one ends at once, and that other one may be ending, too.
         let gone = child.as_mut().is_none_or(|child| !matches!(child.try_wait(), Ok(None)));
         if gone && tries < TRIES {
             child = Some(detached(dirs, program).map_err(failed)?);
@@ -273,7 +273,7 @@ fn detached(dirs: &UserDirs, program: &Path) -> io::Result<Child> {
         .spawn()
 }
 
-/// A log that has become long gives way to a new one, and takes the place of the one before it.
+/// Rotates a log that is too long.
 fn make_room(log: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(log) {
         Ok(meta) if meta.len() >= LONGEST_LOG => std::fs::rename(log, log.with_extension("log.1")),
@@ -291,29 +291,29 @@ fn failed(error: io::Error) -> EngineError {
     EngineError::world("cannot start the supervisor in the background", error)
 }
 
-/// How long one answer may take.
+/// How long one reply may take.
 const ANSWER: Duration = Duration::from_secs(6);
-/// How long the kernel may take to free the lock of a process that was ended.
+/// How long the kernel may take to release the lock of a killed process.
 const FREED: Duration = Duration::from_secs(5);
-/// The most that is read of the file, in bytes.
+/// How much of the lock file is read, in bytes.
 const MAX_HOLDER: u64 = 64 * 1024;
 /// What every supervisor is started with.
 const ARGUMENT: &str = "supervise";
 
-/// What the holder of the lock wrote into it.
+/// The holder of the lock, as written into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Holder {
     process: Identity,
     namespaces: Option<Namespaces>,
 }
 
-/// How long an answer is waited for.
+/// Returns how long to wait for a reply.
 fn answer_limit(limits: Limits) -> Duration {
     ANSWER.min(limits.hung_supervisor)
 }
 
-/// Takes the lock. A supervisor that is ending frees it soon; one that hangs is replaced. `answers` says
-/// whether the supervisor that has the lock answers.
+/// Takes the lock that only one supervisor of a user can hold. One that is ending releases it soon; one that holds it and
+/// does not answer hangs and is killed after a while, which loses nothing. `answers` says whether the holder replies.
 pub(crate) fn take_lock(engine: &Engine, answers: &dyn Fn() -> bool, say: &dyn Fn(&str)) -> Result<File, EngineError> {
     let (dirs, limit) = (&engine.dirs, engine.limits.hung_supervisor);
     let failed = |error| EngineError::world("cannot open the supervisor's lock", error);
@@ -333,7 +333,7 @@ pub(crate) fn take_lock(engine: &Engine, answers: &dyn Fn() -> bool, say: &dyn F
             silent = (now, Instant::now());
         } else if silent.1.elapsed() >= limit {
             let pid = kill_holder(dirs)?;
-            say(&format!("the supervisor, process {pid}, did not answer for {} s and was ended", limit.as_secs()));
+            say(&format!("the supervisor, process {pid}, did not answer for {} s and was killed", limit.as_secs()));
             silent.1 = Instant::now();
         }
         std::thread::sleep(PAUSE);
@@ -350,16 +350,16 @@ fn is_held(dirs: &UserDirs) -> bool {
     regular::open(&lock_path(dirs)).is_ok_and(held)
 }
 
-/// Returns the process that holds the lock, if it is held and its holder can be told.
+/// Returns the process that holds the lock, if known.
 fn holder_pid(dirs: &UserDirs) -> Option<u32> {
     let recorded = holder(dirs).and_then(|holder| u32::try_from(holder.process.pid).ok());
     recorded.or_else(|| lock_holders(&lock_path(dirs)).first().copied())
 }
 
-/// Ends the holder of the lock by force and returns its number, once the lock is free.
+/// Kills the holder of the lock and returns its process id, once the lock is free.
 ///
 /// It has to be the process that wrote itself into the lock, a supervisor of this user in these namespaces, and, where
-/// the kernel tells, the one that holds the lock.
+/// the kernel tells, the holder of the lock.
 fn kill_holder(dirs: &UserDirs) -> Result<i32, EngineError> {
     let holder = holder(dirs).filter(|holder| holder.namespaces == Namespaces::own());
     let told = lock_holders(&lock_path(dirs));
@@ -373,7 +373,7 @@ fn kill_holder(dirs: &UserDirs) -> Result<i32, EngineError> {
     ended.map(|holder| holder.process.pid).ok_or_else(|| {
         let pid = holder_pid(dirs).map(|pid| format!(", process {pid},")).unwrap_or_default();
         EngineError::Effect(format!(
-            "the supervisor{pid} does not answer and cannot be told apart from other processes; end it, then run 'pairflow supervise'"
+            "the supervisor{pid} does not answer and cannot be identified with certainty; end it, then run 'pairflow supervise'"
         ))
     })
 }

@@ -192,7 +192,6 @@ impl HookCall {
     pub(super) fn bounded(self) -> Self {
         let line = |text: Option<String>| text.map(|text| safe_line(&text, TEXT)).filter(|text| !text.is_empty());
         Self {
-            event: self.event,
             mark: self.mark.filter(|mark| is_mark(mark)),
             session: self.session.filter(|name| is_session(name)),
             transcript: self.transcript.filter(|path| path.is_absolute() && path.as_os_str().len() <= PATH),
@@ -205,8 +204,8 @@ impl HookCall {
                 .filter(|text| !text.is_empty()),
             message: line(self.message),
             error: line(self.error),
-            stop_hook_active: self.stop_hook_active,
             reason: line(self.reason),
+            ..self
         }
     }
 }

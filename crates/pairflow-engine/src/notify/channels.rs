@@ -1,4 +1,8 @@
-//! What one channel has to tell, and how it runs a program for that.
+//! The channels: sounds (the configured file, played by whatever the machine has), notifications on the desktop, and a webhook
+//! that gets one JSON object by POST, which Slack and compatible services show as a message.
+//!
+//! The address of a webhook is a secret. It is read when there is something to send, from the person's own file and from no
+//! file that an agent or a repository can write; no message repeats it.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -20,10 +24,10 @@ use crate::process::{Cancel, CommandLine, Job, Kind, Ran, Registration, run};
 /// How long one channel may take in all.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How much of what a program says is read.
+/// How much of a program's output is read, in bytes.
 const OUTPUT: usize = 2 * 1024;
 
-/// Variables that lead to a person's programs, loudspeaker and desktop.
+/// Variables for a person's programs, sound and desktop.
 const PERSON_VARIABLES: [&str; 11] = [
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
@@ -41,7 +45,7 @@ const PERSON_VARIABLES: [&str; 11] = [
 /// The environment of a person.
 pub(super) type PersonEnv<'a> = Option<&'a [(String, String)]>;
 
-/// What is to be told, of which bubble, and how.
+/// A notification to send, and how.
 #[derive(Clone)]
 pub(super) struct NotificationJob {
     pub(super) bubble: Arc<Bubble>,
@@ -51,7 +55,7 @@ pub(super) struct NotificationJob {
 }
 
 impl NotificationJob {
-    /// Puts an order together; `person` is the environment of the person who works with the bubble, if it is known.
+    /// Makes a job; `person` is the environment of the person who works with the bubble, if known.
     pub(super) fn new(
         bubble: &Arc<Bubble>,
         notification: Notification,
@@ -67,9 +71,15 @@ impl NotificationJob {
     fn var(&self, name: &str) -> Option<&str> {
         self.env.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str())
     }
+
+    /// Returns the sound file, if one is configured.
+    pub(super) fn sound(&self) -> Option<PathBuf> {
+        let file = sound_of(&self.how, self.notification.about)?;
+        Some(located(file, self.var("HOME"), self.bubble.control.repo()))
+    }
 }
 
-/// Returns a variable of `person`, or our own where no person is known.
+/// Returns a variable of `person`, or our own if no person is known.
 fn variable(person: PersonEnv<'_>, name: &str) -> Option<String> {
     match person {
         Some(env) => env.iter().find(|(one, _)| one == name).map(|(_, value)| value.clone()),
@@ -77,7 +87,7 @@ fn variable(person: PersonEnv<'_>, name: &str) -> Option<String> {
     }
 }
 
-/// Runs a program to its end, at most `limit` long, and on record like everything that is run for a bubble.
+/// Runs a program to its end, at most `limit` long, and on record like everything that runs for a bubble.
 fn program(job: &NotificationJob, argv: Vec<String>, limit: Duration) -> Result<(), String> {
     let cancel = Cancel::new().map_err(|error| error.to_string())?;
     let what = argv.first().cloned().unwrap_or_default();
@@ -98,10 +108,10 @@ fn outcome(what: &str, ran: &Ran) -> Result<(), String> {
     let said = pairflow_core::safe::safe_line(&said, 200);
     match ran {
         Ran { could_not_start: Some(why), .. } => Err(why.clone()),
-        Ran { timed_out: true, .. } => Err(format!("{what} took too long")),
+        Ran { timed_out: true, .. } => Err(format!("{what} timed out")),
         Ran { exit: Some(0), .. } => Ok(()),
         Ran { exit: Some(code), .. } => Err(format!("{what} ended with exit code {code}: {said}")),
-        _ => Err(format!("{what} was ended")),
+        _ => Err(format!("{what} was killed")),
     }
 }
 
@@ -123,12 +133,12 @@ fn desktop_argv(apple: bool, text: &str) -> Vec<String> {
     words(&["notify-send", "--app-name=pairflow", "--", "pairflow", &plain(text)])
 }
 
-/// Desktops read marks in the text of a notification; an agent's text must not become any.
+/// Escapes markup, which desktops read in notifications.
 fn plain(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// What plays a sound, best first, with what it is told before the name of the file.
+/// Sound players, best first, with the arguments before the file.
 const PLAYERS: [(&str, &[&str]); 5] = [
     ("pw-play", &[]),
     ("paplay", &[]),
@@ -137,13 +147,12 @@ const PLAYERS: [(&str, &[&str]); 5] = [
     ("ffplay", &["-nodisp", "-autoexit", "-loglevel", "error"]),
 ];
 
-/// Whether the status view rings the terminal's bell for what has changed from `before` to `after`: something new
-/// waits for the person, and no sound tells of it.
+/// Whether the status view rings the terminal's bell: something new waits for the person, and no sound is played for it.
 pub fn bell(before: &BubbleState, after: &BubbleState) -> bool {
     rings(before, after) && !sounds(before, after, &|name| std::env::var(name).ok())
 }
 
-/// Whether a sound tells of what is new; `var` looks up the person's variables.
+/// Whether a sound is played for what is new; `var` looks up the person's variables.
 fn sounds(before: &BubbleState, after: &BubbleState, var: &dyn Fn(&str) -> Option<String>) -> bool {
     let about = news(&Told::all_of(before), after).map(|notification| notification.about);
     let file = about.and_then(|about| sound_of(&after.rules.notifications, about));
@@ -173,14 +182,6 @@ pub(super) fn play_sound(job: &NotificationJob) -> Result<(), String> {
     Err(if failed.is_empty() { none() } else { failed.join("; ") })
 }
 
-impl NotificationJob {
-    /// Returns the sound file, if one is configured.
-    pub(super) fn sound(&self) -> Option<PathBuf> {
-        let file = sound_of(&self.how, self.notification.about)?;
-        Some(located(file, self.var("HOME"), self.bubble.control.repo()))
-    }
-}
-
 fn sound_of(how: &Notifications, about: About) -> Option<&str> {
     match about {
         About::Converged => how.converged_sound.as_deref(),
@@ -188,7 +189,7 @@ fn sound_of(how: &Notifications, about: About) -> Option<&str> {
     }
 }
 
-/// Reads `~/` as the home directory and any other relative path as one beneath the repository.
+/// Resolves `~/` to the home directory and any other relative path to the repository.
 fn located(file: &str, home: Option<&str>, repo: &Path) -> PathBuf {
     match (file.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => Path::new(home).join(rest),
@@ -196,7 +197,7 @@ fn located(file: &str, home: Option<&str>, repo: &Path) -> PathBuf {
     }
 }
 
-/// Returns the players that are there, best first.
+/// Returns the installed players, best first.
 fn players(path: Option<&str>) -> impl Iterator<Item = &'static (&'static str, &'static [&'static str])> {
     let dirs: Vec<PathBuf> = path.map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
     PLAYERS.iter().filter(move |(name, _)| dirs.iter().any(|dir| dir.join(name).is_file()))
@@ -229,8 +230,8 @@ pub(super) fn post_webhook(job: &NotificationJob) -> Result<(), String> {
     delivered.map_err(|why| format!("{hook}: {why}"))
 }
 
-/// Sends the message within `limit`, once more if nobody can have taken it the first time: told twice, a person would
-/// look for a second question. `wait` lets the time before that go by.
+/// Sends the message within `limit`, and once more if no connection was made: after a duplicate, a person would look for a
+/// second question. `wait` sleeps before the second try.
 fn deliver(hook: &Webhook, body: &str, limit: Duration, wait: impl FnOnce(Duration)) -> Result<(), String> {
     let until = Instant::now() + limit;
     match send(hook, body, limit) {
@@ -248,7 +249,7 @@ fn deliver(hook: &Webhook, body: &str, limit: Duration, wait: impl FnOnce(Durati
 #[derive(Debug)]
 struct DeliveryError {
     why: String,
-    /// Whether no connection was made, so that nobody has seen the message.
+    /// Whether no connection was made, so that the message was not received.
     untouched: bool,
 }
 
@@ -270,10 +271,10 @@ fn body(notification: &Notification) -> String {
 fn send(hook: &Webhook, body: &str, limit: Duration) -> Result<(), DeliveryError> {
     let agent: Agent = Agent::config_builder()
         .timeout_global(Some(limit))
-        // What is meant for one address is not carried to another.
+        // A message for one address is not sent to another.
         .max_redirects(0)
         .http_status_as_error(false)
-        // The certificates that this machine trusts, a company's own among them.
+        // The certificates that this machine trusts, including a company's own.
         .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
         .build()
         .into();
@@ -305,7 +306,7 @@ fn is_untouched(error: &ureq::Error) -> bool {
     }
 }
 
-/// Says what went wrong in words of our own: an error's text may repeat the address.
+/// Describes an error in our own words: its text may repeat the address.
 fn reason(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Timeout(_) => "it did not answer in time".to_owned(),

@@ -1,5 +1,5 @@
-//! What a person was told of one bubble: remembered beside it, so that a supervisor that is started again does not
-//! tell it twice. The file can be deleted at any time; then what still waits is told once more.
+//! What a person was notified of, remembered beside the bubble, so that a restarted supervisor does not repeat it. The file
+//! may be deleted at any time; then what still waits is notified once more. Each channel runs in a thread of its own.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use super::channels::{NotificationJob, PersonEnv, play_sound, post_webhook, show
 use crate::engine::Bubble;
 use crate::regular;
 
-/// The news of one bubble.
+/// The notifications of one bubble.
 #[derive(Debug, Default)]
 pub(crate) struct Notifier {
-    /// Nothing until the bubble was looked at for the first time.
+    /// `None` until the bubble was looked at for the first time.
     told: Option<Told>,
     channels: Channels,
 }
 
 impl Notifier {
-    /// Tells `person` what is new in the bubble, if its rules say so. Returns at once.
+    /// Notifies the person of what is new in the bubble, if its rules say so. Returns at once.
     pub(crate) fn look(&mut self, bubble: &Arc<Bubble>, state: &BubbleState, person: PersonEnv<'_>, say: &Say) {
         let now = Told::all_of(state);
         let told = self.told.get_or_insert_with(|| read(bubble));
@@ -32,7 +32,7 @@ impl Notifier {
             self.channels.tell(&NotificationJob::new(bubble, notification, &state.rules.notifications, person), say);
         }
         if let Err(error) = write(bubble, &now) {
-            say(&format!("{}: cannot note what its person was told: {error}", bubble.id));
+            say(&format!("{}: cannot record the notification: {error}", bubble.id));
         }
         self.told = Some(now);
     }
@@ -48,7 +48,7 @@ fn read(bubble: &Bubble) -> Told {
 }
 
 fn write(bubble: &Bubble, told: &Told) -> std::io::Result<()> {
-    // Nothing is left behind for a bubble that was deleted meanwhile.
+    // A bubble that was deleted meanwhile gets no file.
     if !bubble.dir().exists() {
         return Ok(());
     }
@@ -56,20 +56,20 @@ fn write(bubble: &Bubble, told: &Told) -> std::io::Result<()> {
     regular::write(&path(bubble), serde_json::to_vec(told)?)
 }
 
-/// Where the supervisor tells what it does, a line at a time.
+/// Writes a line to the supervisor's log.
 pub(super) type Say = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// How many channels of one bubble may be busy at a time; what comes on top of that is left out.
+/// How many channels of one bubble may be busy at a time; further notifications are dropped.
 const MOST_BUSY: usize = 8;
 
-/// How a person is reached for one bubble.
+/// The notification threads of one bubble.
 #[derive(Debug, Default)]
 pub(super) struct Channels {
     busy: Arc<AtomicUsize>,
 }
 
 impl Channels {
-    /// Tells the person on every channel that the order names. Returns at once.
+    /// Notifies the person on every configured channel. Returns at once.
     pub(super) fn tell(&self, job: &NotificationJob, say: &Say) {
         if job.sound().is_some() {
             self.spawn("sound", job, play_sound, say);
@@ -77,7 +77,7 @@ impl Channels {
         if job.how.desktop {
             self.spawn("desktop", job, show_on_desktop, say);
         }
-        // Whether there is a webhook stands in files, which are read where nobody waits for it.
+        // Whether there is a webhook is in files, which the thread reads.
         self.spawn("webhook", job, post_webhook, say);
     }
 
@@ -85,7 +85,7 @@ impl Channels {
         let failed = format!("{}: the {name} notification failed", job.bubble.id);
         if self.busy.fetch_add(1, Ordering::SeqCst) >= MOST_BUSY {
             self.busy.fetch_sub(1, Ordering::SeqCst);
-            return say(&format!("{failed}: earlier ones are still under way"));
+            return say(&format!("{failed}: earlier ones are still running"));
         }
         let (job, say_later, busy, failure) = (job.clone(), say.clone(), self.busy.clone(), failed.clone());
         let thread = std::thread::Builder::new().name(format!("tell-{name}")).spawn(move || {

@@ -1,4 +1,4 @@
-//! Where a bubble's commands run: a checkout of one commit, set up, with its own ports.
+//! Where a bubble's checks run: a checkout of one commit, set up, with its own ports.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::git::{GitError, Repo, Workspace, changes, is_reread, observe};
 use crate::process::Cancel;
 use crate::workspace::{Checkout, DEFAULT_COUNT, lease};
 
-/// How many files may be read otherwise than the tree has them before a check counts as having changed them.
+/// How many files git may read differently (line ends) before a check counts as having changed them.
 const REREAD: usize = 100;
 /// How much of a check's output is kept, in bytes.
 pub(super) const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
@@ -28,20 +28,20 @@ pub(super) struct CheckDir {
     timeout: Duration,
     env: Vec<(String, String)>,
     registry: Option<PathBuf>,
-    /// What its files were once it was set up.
+    /// The tree of its files after the setup.
     ready: TreeId,
-    /// Whether what is installed there may be out of date.
+    /// Whether its installed files may be out of date.
     stale: bool,
 }
 
-/// A command to run, with what its receipt says beside the outcome.
+/// A command to run, and what it is about.
 #[derive(Clone, Copy)]
 pub(super) struct CheckCommand<'a> {
-    /// What is run, by name.
+    /// The name of the check.
     pub(super) name: &'a str,
     /// The command line.
     pub(super) command: &'a str,
-    /// The tree that it is about.
+    /// The tree that it checks.
     pub(super) tree: &'a TreeId,
 }
 
@@ -59,22 +59,22 @@ impl CheckCommand<'_> {
     }
 }
 
-/// For which bubble commands run, and what ends them early.
+/// The bubble for which commands run, and what cancels them.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     /// The bubble.
     pub(super) bubble: &'a Bubble,
     /// Its state.
     pub(super) state: &'a BubbleState,
-    /// Ends what runs.
+    /// Cancels what runs.
     pub(super) cancel: &'a Cancel,
-    /// Whether nobody else works for the bubble meanwhile, so that what runs can be recorded and ended after a crash.
+    /// Whether this process holds the bubble's lock, so that what runs is recorded and ended after a crash.
     pub(super) locked: bool,
 }
 
-/// Why there is nothing to run a command in.
+/// Why a checkout could not be set up.
 pub(super) enum SetupFailure {
-    /// The setup command does not work. This is what it said.
+    /// The setup command failed, with this result.
     NotSetUp(Checked),
     /// It was cancelled.
     Cancelled,
@@ -84,14 +84,14 @@ pub(super) enum SetupFailure {
 type SetupResult<T> = Result<Result<T, SetupFailure>, EngineError>;
 
 impl CheckDir {
-    /// Brings a checkout to `commit` and sets it up. The setup command runs again where what it reads has changed.
+    /// Brings a checkout to `commit` and sets it up. The setup command runs again if its inputs have changed.
     pub(super) fn open(context: Context<'_>, commit: &CommitId, place: Place) -> SetupResult<Self> {
         let Context { bubble, state, cancel, .. } = context;
         let repo = Repo::discover(bubble.control.repo())?;
         let like = bubble.workspace(state)?;
         let checkout = match place {
             Place::Checkout | Place::Base => Checkout::warm(&repo, &like, commit)?,
-            // Where the worktree is the place of checks, there is no second checkout that stays.
+            // Where checks run in the worktree, no second checkout is kept.
             Place::Fresh | Place::Worktree => Checkout::fresh(&repo, &like, commit)?,
         };
         let ports = lease(&bubble.engine.dirs.state, checkout.path(), DEFAULT_COUNT)?;
@@ -115,7 +115,7 @@ impl CheckDir {
         Ok(checkout.set_up(cancel)?.map(|()| checkout))
     }
 
-    /// Returns this one with its files put back, if it holds `commit` in `place`; else another one.
+    /// Returns `used` with its files put back if it holds `commit` in `place`; else opens another one.
     pub(super) fn again(
         used: Option<Self>,
         context: Context<'_>,
@@ -139,7 +139,7 @@ impl CheckDir {
     /// Runs the setup command on the files as they are now, if there is one.
     pub(super) fn set_up(&mut self, cancel: &Cancel) -> SetupResult<()> {
         let Some(setup) = self.setup.clone() else { return Ok(Ok(())) };
-        // Until it has worked, nobody knows what is installed.
+        // Until it has succeeded, it is unknown what is installed.
         self.checkout.note_set_up(None)?;
         let ready = self.ready.clone();
         let Some(ran) = self.run_unchecked(CheckCommand { name: "setup", command: &setup, tree: &ready }, cancel)
@@ -155,7 +155,7 @@ impl CheckDir {
         Ok(Ok(()))
     }
 
-    /// Runs a command. Before a failure counts, the setup command has run for this very commit.
+    /// Runs a command. A failure counts only after the setup command has run for this very commit.
     pub(super) fn run_after_setup(
         &mut self,
         command: CheckCommand<'_>,
@@ -177,26 +177,26 @@ impl CheckDir {
         }
     }
 
-    /// Has the next use of this checkout set it up again: files were put into it that are not the commit's.
+    /// Marks the checkout to be set up again: it holds files that are not the commit's.
     pub(super) fn require_setup(&self) -> Result<(), EngineError> {
         Ok(self.checkout.note_set_up(None)?)
     }
 
-    /// Puts the files back as they were once it was set up.
+    /// Puts the files back as they were after the setup.
     pub(super) fn clear(&self) -> Result<(), EngineError> {
         Ok(self.checkout.put_back(&self.ready)?)
     }
 
-    /// Runs a command that has to leave the files alone. Returns nothing if it was cancelled.
+    /// Runs a command that must not change files. Returns `None` if it was cancelled.
     fn run(&self, command: CheckCommand<'_>, cancel: &Cancel) -> Option<Checked> {
         let workspace = self.checkout.workspace();
-        // What the setup command added belongs to no tree.
+        // Files that the setup command added belong to no tree.
         let now = || Ok(if is_unchanged(workspace, &self.ready)? { command.tree.clone() } else { look(workspace)? });
         let names = |_: &TreeId, now: &TreeId| changed_paths(workspace, &self.ready, now);
         self.ran(command, &now, &names, cancel)
     }
 
-    /// Runs a command whose changes of files do not matter: they are put back, or thrown away.
+    /// Runs a command that may change files: they are put back or thrown away.
     pub(super) fn run_unchecked(&self, command: CheckCommand<'_>, cancel: &Cancel) -> Option<Checked> {
         self.ran(command, &|| Ok(command.tree.clone()), &|_, _| Vec::new(), cancel)
     }
@@ -226,10 +226,10 @@ impl CheckDir {
 }
 
 impl SetupFailure {
-    /// What comes of `command`, which could not be run; nothing if it was cancelled.
+    /// Returns the result of `command`, which could not be run; `None` if it was cancelled.
     pub(super) fn receipt(self, command: CheckCommand<'_>) -> Option<Checked> {
         let Self::NotSetUp(ran) = self else { return None };
-        let why = format!("the setup command `{}` does not work in a checkout of the tree", ran.receipt.command);
+        let why = format!("the setup command `{}` fails in a checkout of the tree", ran.receipt.command);
         let (check, command, tree) = (command.name.to_owned(), command.command.to_owned(), command.tree.clone());
         let receipt = Receipt { check, command, tree, outcome: Outcome::CouldNotCheck { why }, ..ran.receipt };
         Some(Checked { receipt, output: ran.output })
@@ -237,8 +237,8 @@ impl SetupFailure {
 }
 
 impl Bubble {
-    /// Returns what checks and the setup command get on top of the few variables that every job inherits: the leased
-    /// ports, and those variables of this process that the person's own file names.
+    /// Returns the variables for checks and the setup command beyond what every job inherits: the leased ports, and the
+    /// variables of this process that the person's own file names.
     pub(crate) fn check_env(&self, ports: Vec<(String, String)>) -> Result<Vec<(String, String)>, EngineError> {
         let own = person_layer(&self.engine.dirs.config).map_err(|error| EngineError::Effect(error.to_string()))?;
         let names = own.check_env.map(|set| set.value).unwrap_or_default();
@@ -247,7 +247,7 @@ impl Bubble {
     }
 }
 
-/// Where reproducers run.
+/// Returns where reproducers run.
 pub(super) fn place(state: &BubbleState) -> Place {
     match state.rules.checks_in {
         ChecksIn::Checkout => Place::Checkout,
@@ -255,13 +255,13 @@ pub(super) fn place(state: &BubbleState) -> Place {
     }
 }
 
-/// Returns the tree of the files, or why they could not be read.
+/// Returns the tree of the files, or the error as text.
 pub(super) fn look(workspace: &Workspace) -> Result<TreeId, String> {
     observe(workspace).map_err(|error| error.to_string())
 }
 
-/// Whether every file of the tree `ready` is still as it was, apart from line ends that git reads otherwise. What was added in a checkout of our own is thrown away, so
-/// it does no harm: what was checked was the tree.
+/// Whether every file of the tree `ready` is unchanged, except for line ends that git reads differently. Added files do not
+/// matter: in our own checkout they are thrown away.
 pub(super) fn is_unchanged(workspace: &Workspace, ready: &TreeId) -> Result<bool, String> {
     let now = look(workspace)?;
     if now == *ready {

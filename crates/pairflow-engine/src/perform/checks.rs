@@ -1,4 +1,7 @@
-//! pairflow runs the bubble's own commands on exactly the newest snapshot and keeps what they printed.
+//! Runs the bubble's checks and the reproducers of findings on exactly the newest snapshot, and keeps their output.
+//!
+//! A check that passed on a base is remembered, so that the next bubble from it does not run it again. A failure is not: it
+//! may have been fixed on this machine since.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,7 +19,7 @@ use crate::engine::{Bubble, EngineError, port_variables};
 use crate::git::observe;
 use crate::process::Cancel;
 
-/// Runs one check; nothing comes of it when it is cancelled. The checkout is left on `checkout` for what follows.
+/// Runs one check; returns `None` if it was cancelled. The checkout is kept for the next command.
 pub(super) fn run_one(
     context: Context<'_>,
     (check, place): (&Check, Place),
@@ -33,7 +36,7 @@ pub(super) fn run_one(
     let checked = match check {
         check if check.command == Check::BUILT_IN => Some(check_document(bubble, state, check, tree)?),
         check if check.name == Check::RED_GREEN => {
-            // It takes the same checkout to the base and sets it up there.
+            // It brings the same checkout to the base and sets it up there.
             *checkout = None;
             check_red_green(context, check)?
         }
@@ -44,7 +47,7 @@ pub(super) fn run_one(
         _ => run_on_site(context, command, (commit, place, false), checkout)?,
     };
     let Some(checked) = checked else { return Ok(None) };
-    // What pairflow reads out of the tree by itself is as good anywhere.
+    // What pairflow reads from the tree itself is the same in any place.
     let receipt = Receipt { place, ..store_output(bubble, checked)? };
     if place == Place::Base {
         known.note(&receipt);
@@ -54,7 +57,7 @@ pub(super) fn run_one(
     Ok(Some(Command::Checked { receipt }))
 }
 
-/// Runs a command on a checkout of `commit`, and keeps the checkout for the next one. With `may_change_files`, the command may change files.
+/// Runs a command in a checkout of `commit`, which is kept for the next command.
 fn run_on_site(
     context: Context<'_>,
     command: CheckCommand<'_>,
@@ -72,7 +75,7 @@ fn run_on_site(
     Ok(ran)
 }
 
-/// Runs a command where the agents work, and sees whether the files changed in the meantime.
+/// Runs a command in the agents' worktree, and checks whether files changed in the meantime.
 fn run_in_worktree(
     context: Context<'_>,
     command: CheckCommand<'_>,
@@ -81,7 +84,7 @@ fn run_in_worktree(
     let Context { bubble, state, cancel, .. } = context;
     let workspace = bubble.workspace(state)?;
     workspace.connected()?;
-    // Before the first turn there may be files that the setup command made.
+    // Before the first turn there may be files from the setup command.
     let ready = if place == Place::Base { observe(&workspace)? } else { command.tree.clone() };
     let ports = state.evidence.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
     let now = || match observe(&workspace) {
@@ -121,9 +124,9 @@ fn write_tests_file(bubble: &Bubble, state: &BubbleState, receipt: &Receipt) -> 
 fn paragraph(receipt: &Receipt) -> String {
     let result = match &receipt.outcome {
         Outcome::Passed => "passed".to_owned(),
-        Outcome::Failed { timed_out: true, .. } => "failed: its time was up".to_owned(),
+        Outcome::Failed { timed_out: true, .. } => "failed: timed out".to_owned(),
         Outcome::Failed { exit: Some(code), .. } => format!("failed with exit code {code}"),
-        Outcome::Failed { exit: None, .. } => "failed: ended by a signal".to_owned(),
+        Outcome::Failed { exit: None, .. } => "failed: killed by a signal".to_owned(),
         Outcome::CouldNotCheck { why } => format!("could not be run: {why}"),
     };
     let (check, command, tree) = (&receipt.check, &receipt.command, &receipt.tree);
@@ -139,25 +142,25 @@ const PASSED_BEFORE: &str = "it passed on this tree before, so it was not run ag
 /// How many notes are kept at most.
 const MAX_NOTES: usize = 1_000;
 
-/// Where it is remembered that a command passes on a tree.
+/// A note that a command passes on a tree.
 struct BaselineNote {
     note: PathBuf,
 }
 
 impl BaselineNote {
-    /// The note about this command on this tree, after this setup command.
+    /// Returns the note about this command on this tree, after this setup command.
     fn of(bubble: &Bubble, state: &BubbleState, command: CheckCommand<'_>) -> Self {
         let (setup, place) = (state.rules.setup.as_deref().unwrap_or_default(), state.rules.checks_in);
         let what = format!("{}\0{}\0{setup}\0{place:?}", command.tree, command.command);
         Self { note: bubble.engine.dirs.state.join("baselines").join(sha256(what.as_bytes())) }
     }
 
-    /// Whether it passed.
+    /// Whether the note exists.
     fn passed(&self) -> bool {
         self.note.is_file()
     }
 
-    /// Remembers a pass.
+    /// Writes the note if the check passed.
     fn note(&self, receipt: &Receipt) {
         if receipt.outcome.passed() {
             // Without the note the check runs once more.
@@ -167,7 +170,7 @@ impl BaselineNote {
     }
 }
 
-/// Makes the directory of notes, or empties it when there are many: most are about bases that nobody cuts from any more.
+/// Creates the directory of notes, or empties it when there are many: most are about old bases.
 fn make_room(notes: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(notes)?;
     if std::fs::read_dir(notes)?.count() >= MAX_NOTES {
@@ -177,7 +180,7 @@ fn make_room(notes: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Runs one reproducer; nothing comes of it when it is cancelled. The checkout is left on `checkout` for what follows.
+/// Runs one reproducer; returns `None` if it was cancelled. Files are put back before each one; what git ignores stays.
 pub(super) fn run_reproducer(
     context: Context<'_>,
     (finding, command): (FindingId, &str),
@@ -191,25 +194,25 @@ pub(super) fn run_reproducer(
     Ok(receipt.map(|receipt| Command::Reproduced { finding, receipt }))
 }
 
-/// A commit that joins the work with the base branch.
+/// A commit that merges the work with the base branch.
 #[derive(Clone, Copy)]
 pub(crate) struct MergedCommit<'a> {
     /// The commit.
     pub(crate) commit: &'a CommitId,
     /// Its tree.
     pub(crate) tree: &'a TreeId,
-    /// Whether the caller has the bubble in its care.
+    /// Whether the caller holds the bubble's lock.
     pub(crate) locked: bool,
 }
 
-/// Runs the setup command and the checks in a fresh checkout of a joined commit. Returns the first that does not pass.
+/// Runs the setup command and the checks in a fresh checkout of a merged commit. Returns the first that does not pass.
 pub(crate) fn check_merged(
     bubble: &Bubble,
     state: &BubbleState,
     joined: MergedCommit<'_>,
     say: &dyn Fn(&str),
 ) -> Result<Option<Receipt>, EngineError> {
-    let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+    let cancel = Cancel::new().map_err(|error| EngineError::world("cannot create a pipe", error))?;
     let cancelled = || EngineError::Effect("the checks of the merged tree were cancelled".to_owned());
     let running = |command: &str| say(&format!("running '{command}' on the merged tree"));
     let context = Context { bubble, state, cancel: &cancel, locked: joined.locked };
@@ -219,7 +222,7 @@ pub(crate) fn check_merged(
         Err(SetupFailure::NotSetUp(ran)) => return Ok(Some(ran.receipt)),
         Err(SetupFailure::Cancelled) => return Err(cancelled()),
     };
-    // What pairflow checks by itself belongs to the work, not to what the base brings along.
+    // Built-in checks judge the work, not what the base brings.
     let given_up =
         |name: &String| state.evidence.waived_checks.contains_key(name) || state.evidence.not_available.contains(name);
     let wanted = |check: &&Check| !check.is_own() && !given_up(&check.name);

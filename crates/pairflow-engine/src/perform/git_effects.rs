@@ -1,4 +1,5 @@
-//! Branch, worktree, ports and the setup command: everything a bubble needs before its first turn.
+//! Effects on branch and worktree: the workspace before the first turn, the merge of the base branch, the commit of exactly
+//! the approved tree.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::git::{
 use crate::process::Cancel;
 use crate::workspace::{DEFAULT_COUNT, Request, discard, lease, prepare};
 
-/// Prepares the workspace. Whatever goes wrong leaves the bubble startable again.
+/// Prepares the workspace. After a failure the bubble can be started again.
 pub(super) fn prepare_workspace(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Option<Command> {
     match try_prepare(bubble, state, cancel) {
         Ok(workspace) => workspace.map(|workspace| Command::WorkspaceReady { workspace }),
@@ -55,12 +56,12 @@ fn try_prepare(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Result<
         Ok(Some(receipt)) => {
             record.setup = Some(receipt);
             let tree = observe(&Workspace::recorded(bubble.control.repo(), &bubble.id, &record))?;
-            // Files that the setup command changed are told from what a person changes later.
+            // Distinguishes changes of the setup command from later ones of a person.
             record.ground.tree = (tree != record.base_tree).then_some(tree);
         }
         Ok(None) => return Ok(None),
         Err(error) => {
-            // Whatever a failed setup left in the files must not meet the next attempt.
+            // The next attempt must not find files of a failed setup.
             discard(&repo, &bubble.id)?;
             return Err(error);
         }
@@ -68,7 +69,7 @@ fn try_prepare(bubble: &Bubble, state: &BubbleState, cancel: &Cancel) -> Result<
     Ok(Some(record))
 }
 
-/// Runs the setup command once, with its own receipt; nothing comes of it when it is cancelled.
+/// Runs the setup command once, with its own receipt; returns `None` if it was cancelled.
 pub(crate) fn set_up(
     bubble: &Bubble,
     state: &BubbleState,
@@ -76,7 +77,7 @@ pub(crate) fn set_up(
     command: &str,
     cancel: &Cancel,
 ) -> Result<Option<Receipt>, EngineError> {
-    // A setup command may change the tree; that is what it is for. Only its exit counts.
+    // A setup command may change files; only its exit code counts.
     let unchanged = || Ok(record.base_tree.clone());
     let run = CheckRun {
         name: "setup",
@@ -96,16 +97,16 @@ pub(crate) fn set_up(
     let why = match &receipt.outcome {
         Outcome::Passed => return Ok(Some(receipt)),
         Outcome::CouldNotCheck { why } => format!("could not be run: {why}"),
-        Outcome::Failed { timed_out: true, .. } => "was stopped, because its time was up".to_owned(),
+        Outcome::Failed { timed_out: true, .. } => "timed out".to_owned(),
         Outcome::Failed { .. } => format!("failed: {}", receipt.tail.lines().last().unwrap_or("it printed nothing")),
     };
     Err(EngineError::Effect(format!("the setup command '{command}' {why}")))
 }
 
-/// The longest list of files in conflict that the log keeps, in bytes.
+/// The longest list of files in conflict in the log, in bytes.
 const CONFLICT_LIMIT: usize = 200 * 1024;
 
-/// Merges the base branch. Conflicts change nothing and say which files are concerned.
+/// Merges the base branch into the worktree, as the person's change. A conflict changes nothing and names the files.
 pub(super) fn update_from_base(bubble: &Bubble, state: &BubbleState) -> Command {
     match try_update(bubble, state) {
         Ok(command) => command,
@@ -125,10 +126,10 @@ fn try_update(bubble: &Bubble, state: &BubbleState) -> Result<Command, EngineErr
     let updated = git::update(&workspace, &wanted)?;
     if !updated.moved {
         return Err(EngineError::Effect(format!(
-            "{base_branch} has not moved since this bubble was cut; there is nothing to merge"
+            "{base_branch} has no new commits since this bubble was created; there is nothing to merge"
         )));
     }
-    // What an agent has changed in its interrupted turn stays the agent's.
+    // Changes of an interrupted turn stay the agent's.
     let interrupted = state.phase.turn().filter(|turn| turn.is_open()).map(Turn::author);
     let same_patch = is_same_patch(&workspace, &state, &updated)?;
     if let Some(author) = interrupted.filter(|_| state.tree() != Some(&updated.before)) {
@@ -147,7 +148,7 @@ fn try_update(bubble: &Bubble, state: &BubbleState) -> Result<Command, EngineErr
     Ok(Command::UpdateMade { base: updated.base, base_tree: updated.base_tree, snapshots, same_patch })
 }
 
-/// Whether the newest recorded work is the same change after the merge as before.
+/// Whether the recorded work is the same change after the merge as before.
 pub(crate) fn is_same_patch(workspace: &Workspace, state: &BubbleState, updated: &Updated) -> Result<bool, GitError> {
     let Some(record) = state.evidence.workspace.as_ref().filter(|_| state.tree() == Some(&updated.before)) else {
         return Ok(false);
@@ -156,7 +157,7 @@ pub(crate) fn is_same_patch(workspace: &Workspace, state: &BubbleState, updated:
     git::same_change(&workspace.git(), before, after)
 }
 
-/// Says what a person does about a conflict, step by step.
+/// Reports a conflict, with the steps to resolve it.
 fn report_conflict(bubble: &Bubble, state: &BubbleState, conflict: Conflict) -> Command {
     let (id, base) = (&bubble.id, &state.rules.base_branch);
     let worktree = state.evidence.workspace.as_ref().map_or("", |record| record.path.as_str());
@@ -176,7 +177,7 @@ fn report_conflict(bubble: &Bubble, state: &BubbleState, conflict: Conflict) -> 
     Command::UpdateFailed { reason, conflict: fits.then_some(conflict) }
 }
 
-/// Makes the commit that the log orders, and records what came of it. For a caller that holds the lock of the verb.
+/// Makes the commit that the log orders, and records the result. For a caller that holds the lock of the verb.
 pub(crate) fn commit_now(bubble: &Bubble) -> Result<(), EngineError> {
     let state = bubble.durable()?.state;
     let Phase::Approved(approval) = &state.phase else { return Ok(()) };
@@ -184,7 +185,7 @@ pub(crate) fn commit_now(bubble: &Bubble) -> Result<(), EngineError> {
     bubble.apply(&make_commit(bubble, &state, order)).map(drop)
 }
 
-/// Makes the commit, unless the person who asked for it is at it: signatures need that person's environment.
+/// Makes the commit, unless the person's own command is making it: signatures need that person's environment.
 pub(super) fn commit_approved(
     bubble: &Bubble,
     state: &BubbleState,
@@ -194,7 +195,7 @@ pub(super) fn commit_approved(
     Ok(committing.map(|_held| make_commit(bubble, state, order)))
 }
 
-/// Makes the commit. A failure is a fact of its own: it can be asked for again.
+/// Makes the commit. A failure is recorded, and the commit can be tried again.
 fn make_commit(bubble: &Bubble, state: &BubbleState, order: &CommitOrder) -> Command {
     match try_commit(bubble, state, order) {
         Ok(command) => command,
@@ -222,7 +223,7 @@ fn try_commit(bubble: &Bubble, state: &BubbleState, order: &CommitOrder) -> Resu
     Ok(Command::CommitMade { commit: made.commit, old_tip: made.old_tip })
 }
 
-/// Returns who commits: as recorded, else as it was when the commit was asked for; nothing for what git says now.
+/// Returns who commits: as recorded, else as ordered; `None` for git's current identity.
 fn committer(
     state: &BubbleState,
     order: &CommitOrder,

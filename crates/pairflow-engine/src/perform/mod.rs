@@ -1,4 +1,4 @@
-//! Paying debts: one effect a file. Each looks at the world, acts, and returns the command that reports what came of it.
+//! The effects that bubbles owe. Each looks at the files, acts, and returns the command that reports the result.
 
 mod checkout;
 mod checks;

@@ -1,4 +1,6 @@
-//! The checks of a document, which pairflow does by itself on the newest snapshot.
+//! Checks that pairflow does itself on the newest snapshot: documents, red-green (new tests have to fail on the base), and
+//! tests that the change deletes, skips or weakens. The latter are read as text, whatever git attributes say, and a change
+//! that is too large to be read is named as such.
 
 use std::time::Instant;
 
@@ -20,7 +22,7 @@ const LONGEST: usize = 4 * 1024 * 1024;
 /// How much of a report a receipt shows.
 const TAIL: (usize, usize) = (20, 2000);
 
-/// Runs one of the checks of a document.
+/// Runs one of the document checks.
 pub(super) fn check_document(
     bubble: &Bubble,
     state: &BubbleState,
@@ -31,7 +33,7 @@ pub(super) fn check_document(
     let paths = document_paths(state);
     let (outcome, output) = match DocumentCheck::ALL.into_iter().find(|one| one.name() == check.name) {
         None => {
-            let why = format!("this pairflow knows no check '{}'", check.name);
+            let why = format!("this version of pairflow has no check '{}'", check.name);
             (Outcome::CouldNotCheck { why: why.clone() }, why)
         }
         Some(_) if listed_in_part(state) => {
@@ -54,7 +56,7 @@ pub(super) fn check_document(
     Ok(Checked { receipt, output: output.into_bytes() })
 }
 
-/// The documents: those that were named, else the Markdown files that the bubble changed.
+/// Returns the documents: those that were named, else the Markdown files that the bubble changed.
 pub(crate) fn document_paths(state: &BubbleState) -> Vec<String> {
     if !state.rules.documents.is_empty() {
         return state.rules.documents.clone();
@@ -75,13 +77,13 @@ fn failed() -> Outcome {
     Outcome::Failed { exit: Some(1), timed_out: false }
 }
 
-/// Whether the list of changed files was cut, so that a document may be missing in it.
+/// Whether the list of changed files was cut, so that a document may be missing.
 fn listed_in_part(state: &BubbleState) -> bool {
     state.rules.documents.is_empty()
         && state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.whole.is_some())
 }
 
-/// Reads the documents as `tree` has them; one that is not there is an empty one, which no check takes for good.
+/// Reads the documents from `tree`, or returns why they cannot be judged. A missing one is empty, which fails every check.
 fn read_documents(
     bubble: &Bubble,
     state: &BubbleState,
@@ -94,14 +96,14 @@ fn read_documents(
         let call = Call::new(["cat-file", "blob", &format!("{tree}:{path}")]).accept(&[0, 128]).cut_at(LONGEST);
         let blob = git.run(call)?;
         if blob.cut {
-            return Ok(Err(format!("{path} is longer than the {} MiB that can be judged", LONGEST / 1024 / 1024)));
+            return Ok(Err(format!("{path} is too long; the limit is {} MiB", LONGEST / 1024 / 1024)));
         }
         documents.push((path.clone(), String::from_utf8_lossy(&blob.stdout).into_owned()));
     }
     Ok(Ok(documents))
 }
 
-/// Runs the test command on the base with the new tests put into it; nothing comes of it when it is cancelled.
+/// Runs the test command on the base with the new tests in it; returns `None` if it was cancelled.
 pub(super) fn check_red_green(context: Context<'_>, check: &Check) -> Result<Option<Checked>, EngineError> {
     let Context { bubble, state, cancel, .. } = context;
     let (Some(snapshot), Some(workspace)) = (&state.evidence.snapshot, &state.evidence.workspace) else {
@@ -122,15 +124,15 @@ pub(super) fn check_red_green(context: Context<'_>, check: &Check) -> Result<Opt
         Ok(checkout) => checkout,
         Err(failure) => return Ok(failure.receipt(command)),
     };
-    // A suite that fails by itself there would fail for any test.
+    // A suite that fails on the base anyway would fail for any test.
     let Some(before) = checkout.run_after_setup(command, true, cancel)? else { return Ok(None) };
     if !before.receipt.outcome.passed() {
-        let why = "the test command does not pass on the base by itself, so a new test cannot be seen to fail there";
+        let why = "the test command already fails on the base, so a new test cannot be seen to fail there";
         let outcome = Outcome::CouldNotCheck { why: why.to_owned() };
         return Ok(Some(Checked { receipt: Receipt { outcome, ..before.receipt }, output: before.output }));
     }
     copy_tests(bubble, state, &checkout, &tests)?;
-    // The setup command may have to do with the tests, too, and puts back what is not the base's.
+    // The setup command may need the tests, too, and may overwrite them.
     let ready = checkout.set_up(cancel)?;
     copy_tests(bubble, state, &checkout, &tests)?;
     let ran = match ready {
@@ -141,13 +143,13 @@ pub(super) fn check_red_green(context: Context<'_>, check: &Check) -> Result<Opt
     Ok(ran)
 }
 
-/// The test files that the work added or changed.
+/// Returns the test files that the work added or changed.
 fn changed_tests(snapshot: &Snapshot) -> Vec<String> {
     let changed = snapshot.changed.iter().filter(|change| change.status != 'D');
     changed.map(|change| change.path.clone()).filter(|path| is_test_file(path) || is_test_data(path)).collect()
 }
 
-/// Whether a file lies where tests keep what they read.
+/// Whether a file is in a directory for test data.
 fn is_test_data(path: &str) -> bool {
     let homes = ["tests", "test", "testdata", "fixtures", "__tests__", "__snapshots__", "spec"];
     let mut parts: Vec<_> = path.split('/').collect();
@@ -166,7 +168,7 @@ fn copy_tests(bubble: &Bubble, state: &BubbleState, checkout: &CheckDir, tests: 
         let parent = to.parent().unwrap_or(checkout.path());
         std::fs::create_dir_all(parent).map_err(failed)?;
         if !parent.canonicalize().map_err(failed)?.starts_with(checkout.path().canonicalize().map_err(failed)?) {
-            return Err(EngineError::Effect(format!("{path} leads out of the checkout of the base through a link")));
+            return Err(EngineError::Effect(format!("{path} leads out of the checkout through a link")));
         }
         // A link of the base is replaced, not followed.
         let _ = std::fs::remove_file(&to);
@@ -175,7 +177,7 @@ fn copy_tests(bubble: &Bubble, state: &BubbleState, checkout: &CheckDir, tests: 
     Ok(())
 }
 
-/// Failing on the base is what the new tests are for; passing there means that they prove nothing.
+/// Judges the new tests: they have to fail on the base.
 fn judge_new_tests(mut ran: Checked, tests: &[String]) -> Checked {
     let names = tests.join(", ");
     let (outcome, words) = match ran.receipt.outcome {
@@ -183,11 +185,11 @@ fn judge_new_tests(mut ran: Checked, tests: &[String]) -> Checked {
             (Outcome::Passed, format!("the tests fail on the base, as they should: {names}"))
         }
         Outcome::Passed => {
-            let words = format!("the tests pass on the base already, so they do not show what was changed: {names}");
+            let words = format!("the tests already pass on the base, so they prove nothing: {names}");
             (Outcome::Failed { exit: Some(0), timed_out: false }, words)
         }
         Outcome::Failed { .. } => {
-            let why = "the tests did not end on the base within their time".to_owned();
+            let why = "the tests timed out on the base".to_owned();
             (Outcome::CouldNotCheck { why: why.clone() }, why)
         }
         Outcome::CouldNotCheck { why } => (Outcome::CouldNotCheck { why: why.clone() }, why),
@@ -202,12 +204,12 @@ fn judge_new_tests(mut ran: Checked, tests: &[String]) -> Checked {
 const DIFF_LIMIT: usize = 8 * 1024 * 1024;
 /// How many changed tests a snapshot names.
 const MAX_NAMED: usize = 100;
-/// How many files are asked for at once, and how many bytes their names may take.
+/// How many files are read in one call, and how many bytes their names may take.
 const BATCH: (usize, usize) = (500, 64 * 1024);
-/// How often git is asked in all. To find the one file among 500 that is too large takes 19 calls.
+/// How many calls of git there are in all. To find the one file among 500 that is too large takes 19.
 const MAX_CALLS: usize = 100;
 
-/// Names the tests that are weaker in the second tree than in the first, and the files of which nobody knows.
+/// Returns the tests that are weaker in the second tree than in the first, and the files that could not be read.
 pub(super) fn weakened_tests(
     git: &Git,
     trees: (&TreeId, &TreeId),
@@ -239,14 +241,14 @@ fn unread(path: &str, what: &str) -> TestChange {
     TestChange::new(path, 1, TestChangeKind::Unread, what)
 }
 
-/// The differences of some files, and the files whose difference is not all there.
+/// The diffs of some files, and the files whose diff is incomplete.
 struct TestDiffs<'a> {
     diff: String,
     unread: Vec<&'a str>,
 }
 
 fn read_diffs<'a>(git: &Git, trees: (&TreeId, &TreeId), paths: &[&'a str]) -> Result<TestDiffs<'a>, EngineError> {
-    // A name that is no text cannot be asked for.
+    // A name that is not UTF-8 cannot be passed to git.
     let (named, unread): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|path| !path.contains('\u{fffd}'));
     let mut read = TestDiffs { diff: String::new(), unread };
     let mut calls = 0;
@@ -261,14 +263,14 @@ fn read_diffs<'a>(git: &Git, trees: (&TreeId, &TreeId), paths: &[&'a str]) -> Re
         match batch.len() {
             _ if !answer.cut => read.diff.push_str(&String::from_utf8_lossy(&answer.stdout)),
             1 => read.unread.extend(batch),
-            // One of them is too large. What was cut in its middle would look like tests that are gone.
+            // One of them is too large. A cut diff would look as if tests were gone.
             n => left.extend([&batch[n / 2..], &batch[..n / 2]]),
         }
     }
     Ok(read)
 }
 
-/// Divides files into such as can be asked for at once, the last ones first.
+/// Divides files into batches for one call each, the last ones first.
 fn batches<'p, 'a>(paths: &'p [&'a str]) -> Vec<&'p [&'a str]> {
     let mut rest = paths;
     let mut batches = Vec::new();
@@ -281,7 +283,7 @@ fn batches<'p, 'a>(paths: &'p [&'a str]) -> Vec<&'p [&'a str]> {
     batches
 }
 
-/// How many files from the beginning are asked for at once; one at least.
+/// Returns how many files from the beginning fit into one call; at least one.
 fn batch_len(paths: &[&str]) -> usize {
     let (most, mut room) = BATCH;
     let fits = |path: &&&str| {

@@ -1,4 +1,7 @@
-//! Pays what is owed, one debt after the other, until nothing is left but running agents.
+//! Carries out what a bubble owes, one effect after the other, and the lock under which that happens.
+//!
+//! Two supervisors of one user can run, as when two shells name different runtime directories. Only the process that holds
+//! a bubble's lock starts its agents and checks; the kernel releases the lock with its holder.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -24,16 +27,16 @@ const TRIES: u32 = 3;
 /// How long to wait before an effect is tried again.
 const PAUSES: BackOff = BackOff::new(Duration::from_millis(50), Duration::from_secs(1));
 
-/// How far the debts are paid.
+/// The result of [`settle`].
 #[derive(Debug, Clone)]
 pub struct Settled {
     /// The state afterwards.
     pub state: BubbleState,
-    /// What is still owed: agents to be kept running, or nothing.
+    /// What is still owed: agents to keep running, or nothing.
     pub left: Vec<Effect>,
 }
 
-/// Pays what is owed until only agents are left to run, or until cancelled.
+/// Carries out what is owed until only agents are left to run, or until cancelled.
 pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> {
     let mut pauses = PAUSES;
     let mut checkout = None;
@@ -41,8 +44,8 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
     loop {
         let state = bubble.durable()?.state;
         if paid.take().is_some_and(|before| before == state) {
-            // What is refused although it is owed would be done for ever.
-            let why = "what was done for it is refused, although it is owed".to_owned();
+            // An effect that is owed but whose result is refused would be repeated for ever.
+            let why = "the result of an owed effect was refused".to_owned();
             report(bubble, &EngineError::Effect(why))?;
             return Ok(Settled { left: owed(&state), state });
         }
@@ -50,12 +53,12 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
         let payable = debts.iter().find(|effect| !effect.lasts());
         let Some(effect) = payable.filter(|_| !cancel.is_cancelled()) else {
             if state.phase.is_final() {
-                // What stays behind goes with the bubble itself.
+                // What remains is removed with the bubble.
                 let _ = remove_checkout(bubble.control.repo(), &bubble.id);
             }
             return Ok(Settled { state, left: debts });
         };
-        // It is there for the commands that follow one another, and for nothing else.
+        // The checkout is kept between consecutive commands only.
         checkout = checkout.filter(|_| matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. }));
         match pay(bubble, &state, effect, &mut checkout, cancel) {
             Ok(true) => {
@@ -68,7 +71,7 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
                 let pause = pauses.pause();
                 if pauses.attempts() >= TRIES {
                     if !report(bubble, &error)? {
-                        // A person is asked already; the next command of theirs brings the next attempt.
+                        // A question is open already; the person's answer brings the next attempt.
                         return Ok(Settled { left: owed(&state), state });
                     }
                     pauses.reset();
@@ -117,15 +120,15 @@ fn is_late(refusal: &Refusal) -> bool {
     }
 }
 
-/// Whether the log itself cannot be read or written, so that no question can be recorded either.
+/// Whether the log itself failed, so that no question can be recorded either.
 fn is_of_the_log(error: &EngineError) -> bool {
-    // A report that does not fit is no fault of the disk: a person is told, and the bubble goes on waiting.
+    // A report that is too large is no failure of the disk: a person is asked.
     matches!(error, EngineError::Store(store) if !matches!(store, StoreError::TooLarge { .. }))
 }
 
-/// An effect that fails again and again becomes a question, or the end if nothing can be done.
+/// Asks a person about an effect that keeps failing, or ends the bubble if its repository is gone.
 ///
-/// Returns whether that was news.
+/// Returns whether anything new was recorded.
 fn report(bubble: &Bubble, error: &EngineError) -> Result<bool, EngineError> {
     let gone = matches!(error, EngineError::Git(GitError::NotARepository { .. } | GitError::NoMainCheckout { .. }));
     let reason = sentence(error);
@@ -142,15 +145,15 @@ fn report(bubble: &Bubble, error: &EngineError) -> Result<bool, EngineError> {
     }
 }
 
-/// How long a command waits for another process to let go of a bubble.
+/// How long a command waits for another process to release a bubble.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A bubble in the care of this process; dropping it gives the bubble out of care.
+/// The lock of a bubble, held by this process until it is dropped.
 #[derive(Debug)]
 pub(crate) struct BubbleLock(#[expect(dead_code, reason = "held for its drop alone")] Guard);
 
 impl BubbleLock {
-    /// Takes the bubble into care; nothing if someone else has it for all of `patience`.
+    /// Locks the bubble; `None` if another process holds the lock for all of `patience`.
     pub(crate) fn take(bubble: &Bubble, patience: Duration) -> Result<Option<Self>, EngineError> {
         let disk = &bubble.engine.disk;
         disk.create_dir(&bubble.control.locks()).map_err(StoreError::from)?;
@@ -158,26 +161,24 @@ impl BubbleLock {
         Ok(guard.map(Self))
     }
 
-    /// Takes the bubble into care for processes of this command's own, after the end of those that nobody attends.
+    /// Locks the bubble for processes of this command, and ends those that have no supervisor.
     pub(crate) fn alone(bubble: &Bubble) -> Result<Self, EngineError> {
         let id = &bubble.id;
         let care = Self::take(bubble, PATIENCE)?.ok_or_else(|| {
-            EngineError::Effect(format!(
-                "another process works for bubble {id}; look at it with 'pairflow status {id}'"
-            ))
+            EngineError::Effect(format!("another process works for bubble {id}; see 'pairflow status {id}'"))
         })?;
         reap(&bubble.registry()).map_err(|error| EngineError::Effect(error.to_string()))?;
         Ok(care)
     }
 
-    /// Waits until the process that has the bubble lets go of it, and takes it into care. Sleeps in the kernel meanwhile.
+    /// Waits until the bubble is released, and locks it. Sleeps in the kernel meanwhile.
     pub(crate) fn wait(bubble: &Bubble) -> Result<Self, EngineError> {
         let path = path(bubble);
         let failed = |error| EngineError::world(format!("cannot lock {}", path.display()), error);
         loop {
             let file = crate::regular::open_to_lock(&path).map_err(failed)?;
             file.lock().map_err(failed)?;
-            // A file that lost its name meanwhile does not count: others would lock the new one.
+            // A file that was replaced meanwhile does not count: others would lock the new one.
             if is_named(&file, &path).map_err(failed)? {
                 return Ok(Self(Guard::new(file)));
             }

@@ -1,4 +1,4 @@
-//! The tree that a turn left goes to a private ref, and its diff becomes a file that people can read.
+//! The ends of a turn: the snapshot of its tree on a private ref, and the opening of the next one with its files.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const LISTED: (usize, usize) = (1000, 200 * 1024);
 /// How many changed ignore files a snapshot names.
 const IGNORE_FILES: usize = 100;
 
-/// Records the present tree as `author`'s; nobody's if it is not known whose.
+/// Records the current tree as the work of `author`, if known.
 pub(super) fn take_snapshot(
     bubble: &Bubble,
     state: &BubbleState,
@@ -34,7 +34,7 @@ pub(super) fn take_snapshot(
     Ok(Command::SnapshotTaken { snapshot })
 }
 
-/// Compares a tree that was taken with the base and with the snapshot before.
+/// Compares a snapshot's tree with the base and with the snapshot before.
 pub(super) fn snapshot_record(
     bubble: &Bubble,
     state: &BubbleState,
@@ -53,7 +53,7 @@ pub(super) fn snapshot_record(
         _ => changed.clone(),
     };
     let scope = &state.rules.scope;
-    // The document that an implementation follows is not its to change.
+    // An implementation must not change the document that it follows.
     let pinned = |path: &String| state.rules.prd.iter().flat_map(|prd| &prd.documents).any(|(one, _)| one == path);
     let outside = changed.iter().map(|change| &change.path).filter(|path| !scope.admits(path) || pinned(path));
     let out_of_scope = outside.cloned().collect();
@@ -78,7 +78,7 @@ pub(super) fn snapshot_record(
     )
 }
 
-/// Cuts lists that are too long for a line of the log. The whole ones become files named by their hash.
+/// Cuts lists that are too long for the log. The whole lists become files named by their hash.
 fn fitting(bubble: &Bubble, mut snapshot: Snapshot) -> Result<Snapshot, EngineError> {
     let kept = (fit(&snapshot.changed), fit(&snapshot.since_last), fit(&snapshot.out_of_scope));
     let (changed, since_last, outside) = (&mut snapshot.changed, &mut snapshot.since_last, &mut snapshot.out_of_scope);
@@ -97,7 +97,7 @@ fn fitting(bubble: &Bubble, mut snapshot: Snapshot) -> Result<Snapshot, EngineEr
     Ok(snapshot)
 }
 
-/// How many entries from the beginning fit into the log.
+/// Returns how many entries from the beginning fit into the log.
 fn fit<T: serde::Serialize>(list: &[T]) -> usize {
     let (most, mut room) = LISTED;
     let fits = |one: &&T| {
@@ -123,7 +123,7 @@ fn counted(bubble: &Bubble, list: &[FileChange]) -> Result<Counted, EngineError>
     Ok(Counted { files: list.len() as u64, added, removed, list: format!("artifact://{name}") })
 }
 
-/// The branch tip, if agents committed on it. Such commits are recorded; they are not the product.
+/// Returns the branch tip if agents committed on it. Such commits are recorded, but are not the product.
 fn agent_head(workspace: &Workspace, state: &BubbleState) -> Option<CommitId> {
     let Head::Branch(branch) = head(&workspace.git_dir) else { return None };
     let tip = workspace.git().run(Call::new(["rev-parse", "--verify", "--quiet", &branch])).ok()?.commit().ok()?;
@@ -131,7 +131,7 @@ fn agent_head(workspace: &Workspace, state: &BubbleState) -> Option<CommitId> {
     (Some(&tip) != base).then_some(tip)
 }
 
-/// Writes `artifacts/round-<nnn>.diff`: what this round changed, no matter who changed it.
+/// Writes `artifacts/round-<nnn>.diff`: what this round changed, whoever changed it.
 fn write_diff(
     bubble: &Bubble,
     state: &BubbleState,
@@ -149,7 +149,7 @@ fn write_diff(
     Ok(bubble.log().project_artifact(&name, &diff)?)
 }
 
-/// The newest trees that the log has of the rounds before `round`, and of that round itself.
+/// Returns the newest recorded trees of the rounds before `round`, and of that round.
 pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId>, Option<TreeId>), EngineError> {
     let mut state = BubbleState::new(bubble.id.clone());
     let (mut before, mut after) = (None, None);
@@ -179,7 +179,7 @@ pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<Seen, EngineError> {
     Ok(Seen { tree, differing })
 }
 
-/// Says which branch the worktree is on; fails if something else lies in its place.
+/// Returns which branch the worktree is on; fails if something else is in its place.
 pub fn head_seen(bubble: &Bubble, state: &BubbleState) -> Result<HeadSeen, EngineError> {
     if state.evidence.workspace.is_none() {
         return Ok(HeadSeen::Missing);
@@ -196,7 +196,7 @@ pub fn head_seen(bubble: &Bubble, state: &BubbleState) -> Result<HeadSeen, Engin
     }
 }
 
-/// Opens the turn, or finds that someone has changed files since the newest snapshot.
+/// Opens the turn, or takes a snapshot if files have changed since the newest one.
 pub(super) fn open_turn(bubble: &Bubble, state: &BubbleState, turn: u32) -> Result<Command, EngineError> {
     let seen = seen(bubble, state)?;
     if state.tree() != Some(&seen.tree) {
@@ -206,7 +206,8 @@ pub(super) fn open_turn(bubble: &Bubble, state: &BubbleState, turn: u32) -> Resu
     Ok(Command::TurnReady { turn, slices })
 }
 
-/// Writes the message files that are missing, the brief of the agent that has the turn, and what the others are told.
+/// Writes the missing message files, the brief of the agent that has the turn, and the briefings of the others. Each can be
+/// deleted and is written again.
 ///
 /// Returns how many slices of the change the holder of the turn has to confirm.
 pub fn write_projections(bubble: &Bubble, state: &BubbleState) -> Result<u32, EngineError> {

@@ -1,4 +1,5 @@
-//! Agents in the supervisor's care: one process group for an open turn, none for any other.
+//! The agents of supervised bubbles: one process for the open turn of a scripted agent, one session thread for the agents
+//! in panes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::perform::Settled;
 use crate::process::{Ran, tail};
 use crate::session::{SessionHandle, SessionSetup, remove_dead};
 
-/// How many lines and characters of an agent's output a person is told.
+/// How many lines and characters of an agent's output a person is shown.
 const LAST: (usize, usize) = (20, 4000);
 
 impl Supervisor {
@@ -23,7 +24,7 @@ impl Supervisor {
         let wanted = agent_owed(&settled.left);
         let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
         let Some((number, nth)) = wanted else {
-            // An agent that has just handed over ends by itself; one that is not wanted any more is ended.
+            // An agent that has handed over ends by itself; a pause or the end of the bubble ends it.
             if settled.state.paused || settled.state.phase.is_final() {
                 entry.end_agent();
             }
@@ -31,14 +32,14 @@ impl Supervisor {
         };
         if let Some(run) = &entry.agent {
             if run.turn != number || run.ended {
-                // Two processes never share a worktree: once this one is gone, the bubble is looked at again.
+                // Two processes never share a worktree: once this one has ended, the bubble is looked at again.
                 entry.end_agent();
             }
             return Ok(());
         }
         let bubble = entry.bubble.clone();
-        // What the worker saw may be over by now: an agent that ended since then was reported, and is not started again
-        // in that turn. Whatever changed the log brings the next look.
+        // The state may have changed since the worker's look: an agent that ended meanwhile was reported and is not
+        // restarted in that turn. Whatever changed the log brings the next look.
         let state = bubble.durable()?.state;
         let Phase::Running(turn) = &state.phase else { return Ok(()) };
         if agent_owed(&owed(&state)) != wanted {
@@ -57,7 +58,7 @@ impl Supervisor {
     }
 
     fn start(&mut self, bubble: &Bubble, state: &BubbleState, turn: &Turn, nth: u32) -> Result<AgentRun, EngineError> {
-        // Between the answer of a person and this start, the brief may not have been written yet.
+        // After the answer of a person the brief may not have been written yet.
         bubble.write_brief(state)?;
         let (token, _) = bubble.mint(&turn.agent)?;
         let runtime_dir = bubble.control.runtime(&bubble.id);
@@ -96,8 +97,8 @@ impl Supervisor {
         Ok(run)
     }
 
-    /// An agent's process is gone: in its own open turn that is a question to a person, whatever it was refused before.
-    /// One that has asked and was answered meanwhile is started again to read the answer.
+    /// An agent's process has ended. In its own open turn a person is asked, unless the agent asked a question that was
+    /// answered meanwhile: then it is restarted to read the answer.
     pub(super) fn agent_gone(&mut self, key: &Path, start: u64, ran: &Ran) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         let Some(run) = entry.agent.take_if(|run| run.start == start) else { return };
@@ -122,48 +123,17 @@ impl Supervisor {
         }
         self.look(key);
     }
-}
 
-/// The agent that has to run, if one has to: its turn, and which of its turns that is.
-fn agent_owed(effects: &[Effect]) -> Option<(u32, u32)> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::RunAgent { turn, nth, .. } => Some((*turn, *nth)),
-        _ => None,
-    })
-}
-
-/// Records that an agent has ended; what a person or the agent itself did meanwhile counts more.
-fn report(bubble: &Bubble, turn: u32, how: String, output: String) -> Result<(), EngineError> {
-    match bubble.apply(&Command::AgentEnded { turn, how, output }) {
-        Ok(_) | Err(EngineError::Refused { .. }) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// How a process ended, as part of a sentence.
-fn how(ran: &Ran) -> String {
-    match (&ran.could_not_start, ran.exit, ran.signal) {
-        (Some(why), _, _) => format!("before it began ({why})"),
-        (None, Some(code), _) => format!("with exit code {code}"),
-        (None, None, Some(signal)) => format!("by signal {signal}"),
-        (None, None, None) => "in an unknown way".to_owned(),
-    }
-}
-
-/// How long after its beginning a stage that has ended is begun anew.
-const AGAIN: Duration = Duration::from_secs(10);
-
-impl Supervisor {
-    /// Tells the stage of a bubble what its log says; one is begun where there is none.
+    /// Tells the session thread of a bubble to look, and starts one where there is none.
     pub(super) fn keep_session(&mut self, key: &Path, state: &BubbleState) -> Result<(), EngineError> {
         let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
         if state.rules.driver != DriverKind::Tmux || (entry.session.is_none() && state.evidence.workspace.is_none()) {
             return Ok(());
         }
         if entry.session.as_ref().is_some_and(|session| session.is_over() && !state.phase.is_final()) {
-            // A stage does not end before its bubble; whatever ended this one may end the next one as well.
+            // A session thread outlives its bubble; whatever ended this one may end the next one, too.
             if entry.session.as_ref().is_some_and(|session| session.age() < AGAIN) {
-                return Err(EngineError::Effect("what looks after the session has ended too early".to_owned()));
+                return Err(EngineError::Effect("the session thread has ended too early".to_owned()));
             }
             entry.session = None;
         }
@@ -190,7 +160,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Takes the sessions that did not outlive an earlier supervisor off the lists of what runs.
+    /// Removes dead sessions from the lists of what runs.
     pub(super) fn forget_dead_sessions(&self) {
         for repo in self.setup.engine.repositories() {
             if let Err(error) = remove_dead(&Control::of(&repo)) {
@@ -209,3 +179,32 @@ impl Supervisor {
         }
     }
 }
+
+/// Returns the turn whose agent has to run, and the agent's own turn number.
+fn agent_owed(effects: &[Effect]) -> Option<(u32, u32)> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::RunAgent { turn, nth, .. } => Some((*turn, *nth)),
+        _ => None,
+    })
+}
+
+/// Records that an agent has ended. A refusal means that something else happened meanwhile.
+fn report(bubble: &Bubble, turn: u32, how: String, output: String) -> Result<(), EngineError> {
+    match bubble.apply(&Command::AgentEnded { turn, how, output }) {
+        Ok(_) | Err(EngineError::Refused { .. }) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Describes how a process ended, as part of a sentence.
+fn how(ran: &Ran) -> String {
+    match (&ran.could_not_start, ran.exit, ran.signal) {
+        (Some(why), _, _) => format!("before it began ({why})"),
+        (None, Some(code), _) => format!("with exit code {code}"),
+        (None, None, Some(signal)) => format!("by signal {signal}"),
+        (None, None, None) => "in an unknown way".to_owned(),
+    }
+}
+
+/// How long a session thread has to have run before it is started again.
+const AGAIN: Duration = Duration::from_secs(10);

@@ -1,4 +1,5 @@
-//! Which bubbles are in the supervisor's care, from the day they are found to the end of the last process for them.
+//! The bubbles of the supervisor: how they are found, locked and released, and the work for them. A few worker threads
+//! carry out what bubbles owe; other bubbles wait.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::session::{Activity, SessionHandle};
 use crate::store::StoreError;
 
 impl Supervisor {
-    /// Takes every unfinished bubble of every known repository into care, and every one for which anything still runs.
+    /// Takes on every unfinished bubble of every known repository, and every one for which anything still runs.
     pub(super) fn find_all(&mut self) {
         self.search = None;
         for repo in self.setup.engine.repositories() {
@@ -32,7 +33,7 @@ impl Supervisor {
                     continue;
                 }
                 let unfinished = match &entry.state {
-                    // The process that recorded its end may not have lived to end its agents.
+                    // The process that recorded its end may have died before it ended the agents.
                     Ok(state) => !state.phase.is_final() || entry.bubble.has_process_records(),
                     Err(error) => !is_for_good(error),
                 };
@@ -53,17 +54,19 @@ impl Supervisor {
         }
     }
 
-    /// Takes a bubble into care, or looks at it again.
+    /// Takes on a bubble, or looks at it again.
     pub(super) fn take_on(&mut self, repo: &Path, id: &BubbleId) {
-        // A bubble that is not on record as this user's is never looked at.
+        // A bubble that is not registered as this user's is never looked at.
         if matches!(self.setup.engine.registry().find(repo, id), Ok(None)) {
-            return (self.setup.say)(&format!("{id}: it is foreign, so nothing is done for it; pairflow adopt {id}"));
+            return (self.setup.say)(&format!(
+                "{id}: foreign, so pairflow does nothing for it; next: pairflow adopt {id}"
+            ));
         }
         let bubble = match self.setup.engine.bubble(repo, id) {
             Ok(bubble) => bubble,
             Err(error @ EngineError::Store(StoreError::Foreign { .. })) => return (self.setup.say)(&error.to_string()),
             Err(error) if is_for_good(&error) => return,
-            // It cannot be seen just now; the first look at it tries again.
+            // It cannot be read just now; the first look at it tries again.
             Err(_) => self.setup.engine.handle(repo, id),
         };
         let key = bubble.dir();
@@ -97,10 +100,10 @@ impl Supervisor {
         }
     }
 
-    /// Leaves a bubble to the process that has it in care, and waits for the end of that one.
+    /// Leaves a bubble to the process that has locked it, and waits until it is released.
     fn wait_for(&mut self, bubble: Bubble) {
         let (id, key) = (bubble.id.clone(), bubble.dir());
-        (self.setup.say)(&format!("{id}: another process looks after it; this one takes over when that one ends"));
+        (self.setup.say)(&format!("{id}: another process works for it; waiting until that one ends"));
         let (bubble, out) = (Arc::new(bubble), self.out.clone());
         let wait = move || {
             let lock = BubbleLock::wait(&bubble);
@@ -114,7 +117,7 @@ impl Supervisor {
         }
     }
 
-    /// The process that had the bubble in care is gone.
+    /// Another process has released the bubble.
     pub(super) fn freed(&mut self, repo: &Path, id: &BubbleId, lock: Result<BubbleLock, EngineError>) {
         let bubble = self.setup.engine.handle(repo, id);
         self.elsewhere.remove(&bubble.dir());
@@ -134,7 +137,7 @@ impl Supervisor {
     pub(super) fn touched(&mut self, path: &Path) {
         let key = path.parent().unwrap_or(path).to_owned();
         if let Some(entry) = self.entries.get(&key) {
-            // After a failure the clock says when to look again: the touch may be our own failed write.
+            // After a failure the retry timer decides: the event may be our own failed write.
             if entry.retry.is_none() {
                 self.look(&key);
             }
@@ -143,7 +146,7 @@ impl Supervisor {
         }
     }
 
-    /// Gives a bubble out of care as soon as all that runs for it has ended, and ends that.
+    /// Ends all that runs for a bubble, and releases it when that is gone.
     pub(super) fn release(&mut self, key: &Path) {
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.leaving = true;
@@ -157,7 +160,7 @@ impl Supervisor {
         self.leave(key);
     }
 
-    /// Lets go of a bubble that is on its way out, if nothing runs for it any more.
+    /// Removes a bubble that is being released, if nothing runs for it any more.
     pub(super) fn leave(&mut self, key: &Path) {
         if self.entries.get(key).is_some_and(|entry| entry.leaving && entry.is_idle()) {
             self.entries.remove(key);
@@ -165,7 +168,7 @@ impl Supervisor {
     }
 }
 
-/// What one worker has to do.
+/// The job of one worker.
 struct SettleJob {
     bubble: Arc<Bubble>,
     cancel: Cancel,
@@ -181,7 +184,7 @@ impl SettleJob {
         if self.fresh
             && let Err(error) = reap(&self.bubble.registry())
         {
-            // Groups that an earlier supervisor left behind have no owner now; a process that survives this stays on record.
+            // Processes of an earlier supervisor have no owner now; one that survives this stays on record.
             (self.say)(&format!("{}: {error}", self.bubble.id));
         }
         if self.tick {
@@ -193,16 +196,16 @@ impl SettleJob {
 }
 
 impl Supervisor {
-    /// Looks whether a bubble owes anything, now or as soon as a worker is free.
+    /// Has a worker look at a bubble, now or as soon as one is free.
     pub(super) fn look(&mut self, key: &Path) {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.leaving) else { return };
         entry.retry = None;
         if let Some(cancel) = entry.working.clone() {
             entry.again = true;
             let Ok(loaded) = entry.bubble.load() else { return };
-            // A check can take long; a question that is asked meanwhile is told at once.
+            // A check can take long; a person is notified of a question meanwhile.
             entry.tell(&loaded.state, &self.setup.say);
-            // A check of a bubble that has been stopped is of no use to anyone.
+            // The checks of a stopped bubble are useless.
             if loaded.state.phase.is_final() {
                 cancel.cancel();
             }
@@ -215,7 +218,7 @@ impl Supervisor {
             return;
         }
         if let Err(error) = self.work(key) {
-            self.set_back(key, &EngineError::world("cannot begin to work", error));
+            self.set_back(key, &EngineError::world("cannot start a worker", error));
         }
     }
 
@@ -243,7 +246,7 @@ impl Supervisor {
         Ok(())
     }
 
-    /// The work for a bubble has come to an end.
+    /// A worker is done with a bubble.
     pub(super) fn worked(&mut self, key: &Path, settled: Result<Settled, EngineError>) {
         self.workers = self.workers.saturating_sub(1);
         if let Some(entry) = self.entries.get_mut(key) {
@@ -274,16 +277,16 @@ impl Supervisor {
                 }
             }
             Err(error) if is_for_good(&error) => {
-                // Nothing can be done here until a person has repaired it, and the repair wakes us.
+                // A person has to repair it first, and the repair wakes the supervisor.
                 (self.setup.say)(&format!("{}: {error}", key.display()));
                 self.release(key);
             }
-            // Its own failed write may have touched the log, so only time or a caller brings the next attempt.
+            // Our own failed write may have touched the log, so only the timer or a caller brings the next attempt.
             Err(error) => self.set_back(key, &error),
         }
     }
 
-    /// Tries again later what failed now.
+    /// Schedules a retry.
     pub(super) fn set_back(&mut self, key: &Path, error: &EngineError) {
         let Some(entry) = self.entries.get_mut(key).filter(|entry| !entry.leaving) else { return };
         let failure = error.to_string();
@@ -300,7 +303,7 @@ impl Supervisor {
     }
 }
 
-/// Whether trying again is of no use: the log is damaged, gone, somebody else's, or of another version.
+/// Whether a retry is useless: the log is damaged, gone, foreign, or of another format.
 fn is_for_good(error: &EngineError) -> bool {
     use StoreError::{Damaged, Foreign, Gone, Missing, OtherFormat};
     let store = |error: &StoreError| {
@@ -309,7 +312,7 @@ fn is_for_good(error: &EngineError) -> bool {
     matches!(error, EngineError::NoBubble { .. }) || matches!(error, EngineError::Store(error) if store(error))
 }
 
-/// When the agent whose turn it is will have been silent for too long, or the turn will have taken too long.
+/// Returns when the agent that has the turn will have been silent, or will have taken, too long.
 fn deadline_of(engine: &Engine, settled: &Settled, activity: &Activity) -> Option<Instant> {
     let active = settled.state.phase.turn().and_then(|turn| activity.of(&turn.agent));
     let (heard, limit) = next_deadline(&settled.state, active)?;

@@ -1,7 +1,7 @@
-//! The one process per user that pays the debts of all running bubbles.
+//! The one process per user that carries out what all running bubbles owe.
 //!
 //! It owns nothing: kill it at any moment, start it again, and it goes on where the logs say. It waits for file events,
-//! its socket and timers; while nothing happens it does nothing.
+//! its socket and timers, and is idle otherwise.
 
 mod agents;
 mod bubbles;

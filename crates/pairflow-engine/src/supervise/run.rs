@@ -1,4 +1,4 @@
-//! The supervisor's loop: events in, work out, nothing remembered that the logs do not say.
+//! The supervisor's loop, and a single pass over one repository without it.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -18,16 +18,16 @@ use crate::process::Cancel;
 use crate::store::StoreError;
 use crate::supervisor_client::{Client, SupervisorRequest, SupervisorStatus, take_lock};
 
-/// How long it waits at its end for what it has started.
+/// How long it waits, when it ends, for what it has started.
 const LAST_WAIT: Duration = Duration::from_secs(5);
 
-/// Runs until told to stop, or until there has been nothing to look after for a while.
+/// Runs until told to stop, or until there has been no bubble for a while.
 ///
-/// Fails when another supervisor of the same user is there.
+/// Fails if another supervisor of the same user is running.
 pub fn run(setup: Setup) -> Result<(), EngineError> {
     let dirs = setup.engine.dirs.clone();
     let world = |what: &'static str| move |error| EngineError::world(what, error);
-    private_dir(&dirs.runtime).map_err(world("cannot make the supervisor's directory"))?;
+    private_dir(&dirs.runtime).map_err(world("cannot create the supervisor's directory"))?;
     Namespaces::insist(&dirs).map_err(|elsewhere| EngineError::BadInput(elsewhere.to_string()))?;
     setup.engine.insist_private()?;
     let answers = || Client::new(&setup.engine).ask(&SupervisorRequest::Status).is_ok();
@@ -109,7 +109,7 @@ impl Supervisor {
         serde_json::to_string(&reply).expect("a reply has text keys only, so it is always writable as JSON")
     }
 
-    /// Looks at everything whose time has come.
+    /// Looks at everything that is due.
     fn tick(&mut self) {
         let now = Instant::now();
         if self.search.is_some_and(|at| at <= now) {
@@ -125,9 +125,9 @@ impl Supervisor {
         }
     }
 
-    /// Ends all work and all agents; the logs know the rest.
+    /// Ends all work and all agents; the logs hold the rest.
     fn end(&mut self, listening: Server, messages: &Receiver<SupervisorEvent>) {
-        // No caller can ask any more; the next command that needs a supervisor starts a new one.
+        // From here on, a command that needs a supervisor starts a new one.
         drop(listening);
         let keys: Vec<_> = self.entries.keys().cloned().collect();
         for key in &keys {
@@ -147,12 +147,12 @@ impl Supervisor {
     }
 }
 
-/// A bubble's name, and how far its debts are paid or why they are not; nothing if another process looks after it.
+/// A bubble's name and the result for it; `None` if another process has locked it.
 pub type SettleResult = (String, Result<Option<Settled>, EngineError>);
 
-/// Settles every bubble of the repository at `repo` once. One bad bubble does not keep the others waiting.
+/// Settles every bubble of the repository at `repo` once. One that fails does not stop the others.
 pub fn once(engine: &Engine, repo: &Path) -> Result<Vec<SettleResult>, EngineError> {
-    let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+    let cancel = Cancel::new().map_err(|error| EngineError::world("cannot create a pipe", error))?;
     let mut results = Vec::new();
     for listed in engine.list(repo)? {
         let id = listed.bubble.id.to_string();

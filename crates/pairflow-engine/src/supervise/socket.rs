@@ -1,7 +1,7 @@
-//! How others talk to the supervisor: one JSON line in, one JSON line out.
+//! The supervisor's socket: one JSON line in, one JSON line out.
 //!
-//! Every process of the user can connect, so the caller decides what it may ask: a person everything; an agent, that
-//! its own bubble is looked at; a check or a process that cannot be identified, only how the supervisor is.
+//! Every process of the user can connect, so the caller is identified: a person may ask everything; an agent, that its
+//! own bubble is looked at; a check or an unidentified process, only for the status.
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
@@ -17,39 +17,39 @@ use crate::engine::Engine;
 use crate::local_socket::{Limits, Lines, Server, write};
 use crate::supervisor_client::{RefusalLine, SupervisorRequest, socket_path};
 
-/// What callers get.
+/// The limits of the socket.
 const LIMITS: Limits = Limits { name: "socket", callers: 64, write: Duration::from_secs(5) };
-/// How long a caller may take to say what it wants.
+/// How long a caller may take to send its request.
 const LISTEN: Duration = Duration::from_secs(5);
 /// How long the loop may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
 /// The largest environment that a person's call may carry: entries, and bytes of names and values.
 const ENVIRONMENT: (usize, usize) = (4096, 2 * 1024 * 1024);
-/// How much is said about a line that makes no sense, in columns.
+/// How much is said about an invalid line, in columns.
 const WHY: usize = 200;
 
-/// Someone who asked and waits for one line.
+/// The reply that a caller waits for.
 pub(super) struct PendingReply {
     reply: Sender<String>,
     told: Receiver<()>,
 }
 
 impl PendingReply {
-    /// Answers. An asker who is gone already needs no answer.
+    /// Sends the reply. A caller that is gone needs none.
     pub(super) fn tell(&self, reply: String) {
         let _ = self.reply.send(reply);
     }
 
-    /// Answers and returns once the answer is on its way, for a process that is about to end.
+    /// Sends the reply and returns once it is on its way, for a process that is about to end.
     pub(super) fn tell_and_see(&self, reply: String) {
         self.tell(reply);
-        // The other side says nothing; it hangs up when it is done.
+        // The other side sends nothing; it hangs up when it is done.
         let _ = self.told.recv_timeout(Duration::from_secs(5));
     }
 }
 
-/// Listens on the socket as long as the result lives; every question that may be asked is passed on with a way to
-/// answer it; `pass_on` says whether anybody takes it. The caller holds the supervisor's lock.
+/// Listens on the socket while the result lives. `pass_on` takes every request that is allowed, with a way to reply, and
+/// returns whether the loop still runs. The caller holds the supervisor's lock.
 pub(super) fn listen(
     engine: Engine,
     pass_on: impl Fn(SupervisorRequest, PendingReply) -> bool + Send + Sync + 'static,
@@ -59,7 +59,7 @@ pub(super) fn listen(
     Server::open(path, LIMITS, move |stream| requests.serve(stream))
 }
 
-/// The requests of callers: identifies each caller, and passes on what it may ask.
+/// Identifies each caller, and passes on what it may ask.
 struct Requests {
     engine: Engine,
     pass_on: Box<dyn Fn(SupervisorRequest, PendingReply) -> bool + Send + Sync>,
@@ -67,13 +67,13 @@ struct Requests {
 
 impl Requests {
     fn serve(&self, stream: &UnixStream) {
-        // Looked at before it can say anything: it may be gone right after that.
+        // Identified before it can say anything: it may be gone right after that.
         let caller = CallerProcess::at(stream);
         let ask = match Lines::new(stream, LISTEN).read::<SupervisorRequest>() {
             Ok(ask) => ask,
             Err(error) if error.kind() == ErrorKind::InvalidData => {
                 let why = safe_line(&error.to_string(), WHY);
-                return refuse(stream, format!("the supervisor does not understand that: {why}"));
+                return refuse(stream, format!("invalid request: {why}"));
             }
             Err(_) => return,
         };
@@ -89,12 +89,12 @@ impl Requests {
         let sent = (self.pass_on)(ask, PendingReply { reply, told });
         match from_loop.recv_timeout(ANSWER) {
             Ok(reply) if sent => drop(std::io::Write::write_all(&mut &*stream, format!("{reply}\n").as_bytes())),
-            // A caller that hears nothing knows that the loop is busy, hangs or has ended.
+            // Without a reply the caller knows that the loop is busy, hangs or has ended.
             _ => {}
         }
     }
 
-    /// Refuses what this caller may not ask, with a sentence; its bubble is told.
+    /// Refuses what this caller may not ask, and records the attempt in its bubble.
     fn admit(&self, caller: &CallerProcess, ask: &SupervisorRequest) -> Result<(), String> {
         match ask {
             SupervisorRequest::Status => Ok(()),
@@ -115,8 +115,8 @@ impl Requests {
         }
     }
 
-    /// A hint to look at a bubble: from anybody but those who were started for something else. It commands nothing, and
-    /// the file watcher would bring the same.
+    /// Checks a request to look at a bubble: allowed for everyone but processes that were started for another bubble. It
+    /// is only a hint; the file watcher would bring the same.
     fn hint(&self, caller: &CallerProcess, repo: &Path, id: &BubbleId) -> Result<(), String> {
         match caller.owner(&self.engine, self.known(repo, id), &[]) {
             Some(owner) if !(owner.is_agent() && owner.is(repo, id)) => Err(self.turn_away(&owner, "wake")),
@@ -124,7 +124,7 @@ impl Requests {
         }
     }
 
-    /// What only a person may ask, about `bubble` if it is about one.
+    /// Checks a request that only a person may make, about `bubble` if it is about one.
     fn command(&self, caller: &CallerProcess, verb: &str, bubble: Option<(&Path, &BubbleId)>) -> Result<(), String> {
         let bubble = bubble.and_then(|(repo, id)| self.known(repo, id));
         if let Some(owner) = caller.owner(&self.engine, bubble, &[]) {
@@ -140,8 +140,8 @@ impl Requests {
         Err(format!("'{verb}' is for people, and the caller runs in another PID or user namespace or has ended"))
     }
 
-    /// Returns the bubble that a caller names, if it is of a repository of this user. What lies elsewhere may have been
-    /// made up for this call.
+    /// Returns the bubble that a caller names, if it is in a repository of this user. Any other may be made up for this
+    /// call.
     fn known<'a>(&self, repo: &'a Path, id: &'a BubbleId) -> Option<(&'a Path, &'a BubbleId)> {
         self.engine.repositories().iter().any(|one| one == repo).then_some((repo, id))
     }
@@ -153,7 +153,7 @@ impl Requests {
     }
 }
 
-/// Tells a caller why it is refused. One that went away needs no answer.
+/// Tells a caller why it is refused. One that is gone needs no reply.
 fn refuse(stream: &UnixStream, error: String) {
     let _ = write(stream, &RefusalLine { error });
 }

@@ -1,4 +1,5 @@
-//! File events: who wrote to which log.
+//! What can be seen of a bubble from outside: changes of its log, and when its agent was last active, by its hooks or by
+//! the files that it changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -12,17 +13,17 @@ use pairflow_core::time::{Moment, Timestamp};
 use crate::engine::{Bubble, EngineError};
 use crate::session::Activity;
 
-/// Tells when a log grows or goes away.
+/// Watches logs for changes.
 pub(super) struct LogWatcher {
     watcher: RecommendedWatcher,
 }
 
 impl LogWatcher {
-    /// Begins to listen; `tell` gets the file of each event.
+    /// Starts watching; `tell` gets the file of each event.
     pub(super) fn new(tell: impl Fn(PathBuf) + Send + 'static) -> notify::Result<Self> {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let Ok(event) = event else { return };
-            // Looking at a file is an event, too; only changes matter.
+            // Reading a file is an event, too; only changes matter.
             let matters = matches!(
                 event.kind,
                 EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Any)
@@ -43,19 +44,19 @@ impl LogWatcher {
         self.watcher.watch(dir, RecursiveMode::NonRecursive)
     }
 
-    /// Forgets the directory of a bubble.
+    /// Stops watching the directory of a bubble.
     pub(super) fn forget(&mut self, dir: &Path) {
-        // A directory that is gone is forgotten already.
+        // A directory that is gone is not watched any more.
         let _ = self.watcher.unwatch(dir);
     }
 }
 
-/// How often a log is looked at that is watched: a network file system tells nobody what others write.
+/// How often a watched log is read anyway: a network file system does not report writes of other machines.
 const WATCHED: Duration = Duration::from_secs(5);
-/// How often a log is looked at that cannot be watched.
+/// How often a log is read that cannot be watched.
 const UNWATCHED: Duration = Duration::from_secs(1);
 
-/// Waits until `done` says something about the bubble's state; returns nothing when `patience` is used up.
+/// Waits until `done` returns something for the bubble's state; returns `None` after `patience`.
 ///
 /// A bubble that becomes foreign or is deleted meanwhile ends the wait with an error.
 pub fn wait_for<T>(
@@ -65,7 +66,7 @@ pub fn wait_for<T>(
 ) -> Result<Option<T>, EngineError> {
     let until = patience.and_then(|patience| Instant::now().checked_add(patience));
     let (out, touched) = channel();
-    // Watched before the first look, so that nothing happens between the two unseen.
+    // Watched before the first look, so that no change is missed.
     let watch = LogWatcher::new(move |path| {
         // Nobody listens any more once the wait is over.
         let _ = out.send(path);
@@ -74,7 +75,7 @@ pub fn wait_for<T>(
     let pace = if watch.is_ok() { WATCHED } else { UNWATCHED };
     loop {
         bubble.insist_own()?;
-        // What is told is durable, and the files that go with it are there.
+        // What is returned is durable, and its files are on disk.
         if done(&bubble.load()?.state).is_some()
             && let Some(result) = done(&bubble.settled()?.state)
         {
@@ -84,7 +85,7 @@ pub fn wait_for<T>(
         if left.is_zero() {
             return Ok(None);
         }
-        // Without a watch nobody sends, and the sender is gone: the time passes all the same.
+        // Without a watch the sender is gone, and the channel would not wait.
         if watch.is_ok() {
             let _ = touched.recv_timeout(left.min(pace));
             touched.try_iter().for_each(drop);
@@ -94,15 +95,15 @@ pub fn wait_for<T>(
     }
 }
 
-/// How many files and directories are looked at; a worktree with more counts as unchanged beyond them.
+/// How many files and directories are looked at; the rest of a larger worktree counts as unchanged.
 const MOST: usize = 200_000;
 
-/// Returns when the agent whose turn it is was last seen at work, and notes it.
+/// Returns when the agent that has the turn was last active, and notes it.
 pub(super) fn at_work(bubble: &Bubble, state: &BubbleState, activity: &Activity) -> Option<Moment> {
     let agent = &state.phase.turn()?.agent;
     let clock = &bubble.engine.clock;
     let worktree = state.evidence.workspace.as_ref().map(|workspace| Path::new(&workspace.path))?;
-    // The agent goes on while its files are looked at, so each is judged by the time at which it was.
+    // The agent works while its files are looked at, so each file is compared with the time of its own look.
     let touched = newest(worktree, MOST, || wall(clock.now())).and_then(|at| moment(at, clock.now()));
     let hooks = activity.of(agent);
     let newest = touched.into_iter().chain(hooks).max_by_key(|at| at.up)?;
@@ -110,18 +111,18 @@ pub(super) fn at_work(bubble: &Bubble, state: &BubbleState, activity: &Activity)
     Some(newest)
 }
 
-/// Returns when the agent whose turn it is was last seen at work, as far as anyone can tell who is not its supervisor.
+/// Returns when the agent that has the turn was last active, as far as a process other than its supervisor can tell.
 pub fn last_seen(bubble: &Bubble, state: &BubbleState) -> Option<Moment> {
     at_work(bubble, state, &Activity::recorded(&bubble.control, &bubble.id, bubble.engine.clock.now()))
 }
 
-/// When anything in the worktree was last changed, its git data left aside. A time to come says nothing: any archive or
-/// clock that goes wrong can set one. Of more than `most` files and directories the rest is not looked at.
+/// Returns when anything in the worktree last changed, except its git data. Times in the future are ignored: an archive or
+/// a wrong clock can set them. At most `most` files and directories are looked at.
 fn newest(worktree: &Path, most: usize, now: impl Fn() -> SystemTime) -> Option<SystemTime> {
-    let mut rooms = vec![worktree.to_owned()];
+    let mut dirs = vec![worktree.to_owned()];
     let (mut newest, mut seen) = (None, 0);
-    while let Some(room) = rooms.pop() {
-        for entry in std::fs::read_dir(&room).into_iter().flatten().flatten() {
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
             seen += 1;
             if seen > most {
                 return newest;
@@ -135,19 +136,19 @@ fn newest(worktree: &Path, most: usize, now: impl Fn() -> SystemTime) -> Option<
                 newest = changed;
             }
             if known.is_dir() {
-                rooms.push(entry.path());
+                dirs.push(entry.path());
             }
         }
     }
     newest
 }
 
-/// What the wall clock shows; the millisecond that has begun counts as a whole.
+/// Returns the wall-clock time, rounded up to a millisecond.
 fn wall(now: Moment) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(u64::try_from(now.ts.millis()).unwrap_or_default() + 1)
 }
 
-/// The moment at which the wall clock showed `time`; nothing for a time to come or before the machine was started.
+/// Returns the moment of a wall-clock time; `None` for one in the future or before the boot.
 fn moment(time: SystemTime, now: Moment) -> Option<Moment> {
     let millis = i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?;
     let ago = u64::try_from(now.ts.millis().checked_sub(millis)?).ok()?;
@@ -187,12 +188,12 @@ mod tests {
     #[test]
     fn what_lies_beyond_the_limit_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
-        let room = dir.path().join("room");
-        std::fs::create_dir(&room).unwrap();
+        let inner = dir.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
         let now = SystemTime::now() + Duration::from_secs(60);
-        touch(&room.join("a.rs"), now);
+        touch(&inner.join("a.rs"), now);
         assert_eq!(newest(dir.path(), 2, || now), Some(now));
-        assert!(newest(dir.path(), 1, || now) < Some(now), "the room has been seen, and nothing in it");
+        assert!(newest(dir.path(), 1, || now) < Some(now), "the directory was seen, but not what is in it");
     }
 
     #[test]

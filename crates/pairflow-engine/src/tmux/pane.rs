@@ -1,4 +1,5 @@
-//! Panes: their ids, what tmux says of them, and the programs in them.
+//! Panes: what tmux knows of them, the programs in them, and their layout: the first one on top over the whole width, the
+//! others side by side beneath.
 
 use std::path::Path;
 
@@ -12,8 +13,8 @@ use super::server::{CallOptions, Tmux};
 const TAG: &str = "@pairflow";
 const TAG_LIMIT: usize = 64;
 
-/// One line a pane. Only the title is anybody's text, so it comes last; tmux keeps control characters out of it, and
-/// colons out of the names of sessions. A tag that somebody else has set is shown only if it could be ours.
+/// One line per pane. The title can be any text, so it comes last; tmux keeps control characters out of it, and colons out
+/// of session names. A tag is shown only if it could be ours.
 const PANE_FORMAT: &str = "#{pane_id}:#{pane_pid}:#{pane_dead}:#{pane_dead_status}:#{pane_dead_signal}:#{pane_in_mode}:\
     #{session_name}:#{?#{m/r:^[A-Za-z0-9_.-]+$,#{@pairflow}},#{@pairflow},}:#{=200:pane_title}";
 
@@ -22,27 +23,26 @@ const PANE_FORMAT: &str = "#{pane_id}:#{pane_pid}:#{pane_dead}:#{pane_dead_statu
 pub struct Pane {
     /// Its name.
     pub id: PaneId,
-    /// The process that was started in it; still said when that process is dead.
+    /// The process that was started in it, even after it has ended.
     pub pid: i32,
     /// Whether that process has ended, or has closed its terminal.
     pub dead: bool,
-    /// The exit code with which it ended. For a moment, and for one that only closed its terminal, neither this nor the
-    /// signal is known.
+    /// Its exit code. For a moment, and for a process that only closed its terminal, neither this nor the signal is known.
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Whether a person is in copy mode there, or in any other mode that takes the keys.
+    /// Whether a person is in copy mode there, or in another mode that takes the keys.
     pub mode: bool,
     /// The session it belongs to.
     pub session: String,
-    /// What [`Tmux::tag`] said it is.
+    /// The tag set by [`Tmux::tag`].
     pub tag: Option<String>,
-    /// The title that its program has set: anybody's text, at most 200 characters.
+    /// The title that its program has set, at most 200 characters.
     pub title: String,
 }
 
 impl Pane {
-    /// Whether its program has ended and nobody knows how.
+    /// Whether its program has ended and it is not known how.
     fn ended_unseen(&self) -> bool {
         self.dead && self.status.is_none() && self.signal.is_none()
     }
@@ -72,13 +72,13 @@ impl Tmux {
         }
     }
 
-    /// Makes the server see which of its programs have ended. tmux 3.3a misses the end of a program now and then when
-    /// that program was a short one; it then stays dead without an exit code until the next one ends.
+    /// Makes the server check which of its programs have ended. tmux 3.3a sometimes misses the end of a short program, which
+    /// then has no exit code until the next one ends.
     fn look_for_the_dead(&self) -> Result<(), TmuxError> {
         let said = self.call(&CommandList::of(["list-sessions", "-F", "#{pid}"]))?;
         let pid = said.lines().next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
         if let Some(pid) = pid {
-            // An error means that it is gone, which the next call says better.
+            // An error means that it is gone; the next call reports that.
             let _ = kill_process(pid, Signal::CHILD);
         }
         Ok(())
@@ -96,8 +96,8 @@ impl Tmux {
             self.call_at(pane, &commands, CallOptions { cwd: Some(cwd), ..CallOptions::default() })
         };
         let said = match split("-v") {
-            // A pane of a few lines has no room for two; it may have some sideways, and a window that nobody looks at
-            // can be as large as it was.
+            // A pane of a few lines has no room for two. A window without clients can get its own size back, or the pane
+            // is split sideways.
             Err(TmuxError::Failed { .. }) => {
                 self.make_room(pane)?;
                 split("-v").or_else(|_| split("-h"))?
@@ -107,7 +107,7 @@ impl Tmux {
         said.trim_end().parse().map_err(|_| TmuxError::unexpected("split-window", &said))
     }
 
-    /// Starts `argv` in `cwd` in the place of what is, or was, in `pane`. The pane keeps its name and its tag.
+    /// Replaces the program of `pane` by `argv` in `cwd`. The pane keeps its id and its tag.
     pub fn respawn(&self, pane: &PaneId, argv: &[String], cwd: &Path) -> Result<(), TmuxError> {
         let words = program(argv)?;
         let head = ["respawn-pane", "-k", "-t", pane.as_str(), "-c", "", "--"];
@@ -115,7 +115,7 @@ impl Tmux {
         self.call_at(pane, &commands, CallOptions { cwd: Some(cwd), ..CallOptions::default() }).map(drop)
     }
 
-    /// Notes what `pane` is, for a later listing of the panes: 1 to 64 of `A-Z a-z 0-9 _ . -`.
+    /// Tags `pane` for later listings: 1 to 64 of `A-Z a-z 0-9 _ . -`.
     pub fn tag(&self, pane: &PaneId, text: &str) -> Result<(), TmuxError> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if !(1..=TAG_LIMIT).contains(&text.len()) || !text.chars().all(plain) {
@@ -128,54 +128,7 @@ impl Tmux {
     pub fn close(&self, pane: &PaneId) -> Result<(), TmuxError> {
         self.call_pane(pane, ["kill-pane", "-t", pane.as_str()]).map(drop)
     }
-}
 
-fn parse_pane(line: &str) -> Result<Pane, TmuxError> {
-    let unexpected = || TmuxError::unexpected("list-panes", line);
-    let fields: Vec<&str> = line.splitn(9, ':').collect();
-    let [id, pid, dead, status, signal, modes, session, tag, title] = fields[..] else { return Err(unexpected()) };
-    Ok(Pane {
-        id: id.parse().map_err(|_| unexpected())?,
-        pid: pid.parse().map_err(|_| unexpected())?,
-        dead: dead == "1",
-        status: status.parse().ok(),
-        signal: signal_number(signal),
-        mode: !matches!(modes, "" | "0"),
-        session: session.to_owned(),
-        tag: Some(tag.to_owned()).filter(|tag| !tag.is_empty()),
-        title: title.to_owned(),
-    })
-}
-
-/// tmux says the number of a signal, and on some systems its name.
-fn signal_number(text: &str) -> Option<i32> {
-    const NAMES: [(&str, Signal); 12] = [
-        ("HUP", Signal::HUP),
-        ("INT", Signal::INT),
-        ("QUIT", Signal::QUIT),
-        ("ILL", Signal::ILL),
-        ("TRAP", Signal::TRAP),
-        ("ABRT", Signal::ABORT),
-        ("BUS", Signal::BUS),
-        ("FPE", Signal::FPE),
-        ("KILL", Signal::KILL),
-        ("SEGV", Signal::SEGV),
-        ("PIPE", Signal::PIPE),
-        ("TERM", Signal::TERM),
-    ];
-    let named = || NAMES.iter().find(|(name, _)| text.eq_ignore_ascii_case(name)).map(|(_, it)| it.as_raw());
-    text.parse().ok().or_else(named)
-}
-
-/// How many lines the pane on top gets, with the one that names it, as tmux finds out whenever the window changes its
-/// size: a third, within limits.
-const TOP: &str =
-    "#{?#{e|<:#{window_height},24},8,#{?#{e|>:#{window_height},30},11,#{e|+:1,#{e|/:#{window_height},3}}}}";
-
-const WINDOW_FORMAT: &str = "#{pane_id}:#{pane_active}:#{window_id}:#{window_zoomed_flag}:#{session_attached}:\
-    #{default-size}:#{window_width}x#{window_height}";
-
-impl Tmux {
     /// Arranges the window in which the first pane of `order` is: that pane on top, the others side by side beneath, in
     /// this order; panes that are not named come last. Which pane is active, and whether it is zoomed, stays.
     pub fn layout(&self, order: &[PaneId]) -> Result<(), TmuxError> {
@@ -214,6 +167,51 @@ impl Tmux {
         parse_window(&said).ok_or_else(|| TmuxError::unexpected("list-panes", &said))
     }
 }
+
+fn parse_pane(line: &str) -> Result<Pane, TmuxError> {
+    let unexpected = || TmuxError::unexpected("list-panes", line);
+    let fields: Vec<&str> = line.splitn(9, ':').collect();
+    let [id, pid, dead, status, signal, modes, session, tag, title] = fields[..] else { return Err(unexpected()) };
+    Ok(Pane {
+        id: id.parse().map_err(|_| unexpected())?,
+        pid: pid.parse().map_err(|_| unexpected())?,
+        dead: dead == "1",
+        status: status.parse().ok(),
+        signal: signal_number(signal),
+        mode: !matches!(modes, "" | "0"),
+        session: session.to_owned(),
+        tag: Some(tag.to_owned()).filter(|tag| !tag.is_empty()),
+        title: title.to_owned(),
+    })
+}
+
+/// tmux reports the number of a signal, on some systems its name.
+fn signal_number(text: &str) -> Option<i32> {
+    const NAMES: [(&str, Signal); 12] = [
+        ("HUP", Signal::HUP),
+        ("INT", Signal::INT),
+        ("QUIT", Signal::QUIT),
+        ("ILL", Signal::ILL),
+        ("TRAP", Signal::TRAP),
+        ("ABRT", Signal::ABORT),
+        ("BUS", Signal::BUS),
+        ("FPE", Signal::FPE),
+        ("KILL", Signal::KILL),
+        ("SEGV", Signal::SEGV),
+        ("PIPE", Signal::PIPE),
+        ("TERM", Signal::TERM),
+    ];
+    let named = || NAMES.iter().find(|(name, _)| text.eq_ignore_ascii_case(name)).map(|(_, it)| it.as_raw());
+    text.parse().ok().or_else(named)
+}
+
+/// How many lines the pane on top gets, with the one that names it, as tmux finds out whenever the window changes its
+/// size: a third, within limits.
+const TOP: &str =
+    "#{?#{e|<:#{window_height},24},8,#{?#{e|>:#{window_height},30},11,#{e|+:1,#{e|/:#{window_height},3}}}}";
+
+const WINDOW_FORMAT: &str = "#{pane_id}:#{pane_active}:#{window_id}:#{window_zoomed_flag}:#{session_attached}:\
+    #{default-size}:#{window_width}x#{window_height}";
 
 /// What tmux does when somebody with a screen of another size comes: shares alone would leave the top a single line.
 fn again(window: &str) -> String {

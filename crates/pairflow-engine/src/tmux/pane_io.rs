@@ -1,4 +1,5 @@
-//! Puts text into a pane, so that the program there reads it whatever the person is doing with the pane.
+//! Types text into a pane, whatever the person is doing with the pane, and reads what it shows. What a pane shows is never a
+//! reason to decide anything about the work.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -13,46 +14,37 @@ use super::server::{CallOptions, Tmux};
 const LONGEST: usize = 4096;
 const DEAF: &str = "deaf";
 
-/// How a buffer is pasted.
-#[derive(Clone, Copy)]
-enum PasteMode {
-    /// In brackets, where the program asked for them, and byte for byte.
-    Text,
-    /// Bare, and each line feed as the carriage return that the Enter key sends.
-    Key,
-}
+/// Pastes in brackets, where the program asked for them, and byte for byte.
+const AS_TEXT: &str = "-p -r -d";
+/// Pastes bare, with each line feed as the carriage return that the Enter key sends.
+const AS_KEY: &str = "-d";
 
 impl Tmux {
-    /// Gives `text` to the program in `pane` as one paste, without Enter. The text is a single line; control
-    /// characters in it are refused.
+    /// Pastes `text` into `pane`, without Enter. It has to be a single line without control characters.
     pub fn paste(&self, pane: &PaneId, text: &str) -> Result<(), TmuxError> {
         let bad = |c: &char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
         if let Some(c) = text.chars().find(bad) {
             return Err(TmuxError::refused(format!("a text with the control character {c:?}")));
         }
         if text.is_empty() || text.len() > LONGEST {
-            return Err(TmuxError::refused(format!("a text of {} bytes; up to {LONGEST} are taken", text.len())));
+            return Err(TmuxError::refused(format!("a text of {} bytes; the limit is {LONGEST}", text.len())));
         }
-        self.feed(pane, text.as_bytes(), PasteMode::Text)
+        self.feed(pane, text.as_bytes(), AS_TEXT)
     }
 
     /// Presses Enter in `pane`, for the program and not for a mode that a person may be in. Leave 200 ms after a paste.
     pub fn enter(&self, pane: &PaneId) -> Result<(), TmuxError> {
-        self.feed(pane, b"\n", PasteMode::Key)
+        self.feed(pane, b"\n", AS_KEY)
     }
 
     /// Presses Esc in `pane`, for the program and not for a mode that a person may be in.
     pub fn escape(&self, pane: &PaneId) -> Result<(), TmuxError> {
-        self.feed(pane, b"\x1b", PasteMode::Key)
+        self.feed(pane, b"\x1b", AS_KEY)
     }
 
-    fn feed(&self, pane: &PaneId, bytes: &[u8], way: PasteMode) -> Result<(), TmuxError> {
+    fn feed(&self, pane: &PaneId, bytes: &[u8], flags: &str) -> Result<(), TmuxError> {
         let buffer = fresh_name();
-        let flags = match way {
-            PasteMode::Text => "-p -r -d",
-            PasteMode::Key => "-d",
-        };
-        // Between looking and pasting nothing else happens in the server, so a program that ends right now does no harm.
+        // The server does nothing between the look and the paste, so a program that ends right now does no harm.
         let deaf = "#{||:#{pane_dead},#{pane_input_off}}";
         let turn_away = format!("delete-buffer -b {buffer} ; display-message -p {DEAF}");
         let paste = format!("paste-buffer {flags} -b {buffer} -t '{pane}'");
@@ -69,31 +61,15 @@ impl Tmux {
             }
         }
     }
-}
 
-/// Returns a name that no other buffer has.
-fn fresh_name() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("pairflow-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// How many bytes are captured at most: wrapped lines are joined, so that a line may be long.
-const MOST_BYTES: usize = 256 * 1024;
-/// How far back the end of a program's output is looked for, and how much of it is told.
-const HISTORY_LINES: usize = 200;
-const LAST_BYTES: usize = 4096;
-/// How much of a program's output is copied, in the blocks of 512 bytes in which shells count files.
-const COPIED_BLOCKS: usize = 8 * 1024 * 1024 / 512;
-
-impl Tmux {
-    /// Returns what the program in `pane` shows right now, wrapped lines joined, also while a person is in copy mode
-    /// there. What has scrolled away is no part of it. At most the last 256 KiB.
+    /// Returns what the program in `pane` shows, wrapped lines joined, even in copy mode. At most the last 256 KiB, without
+    /// what has scrolled away.
     pub fn capture(&self, pane: &PaneId) -> Result<String, TmuxError> {
         let said = self.call_pane(pane, ["capture-pane", "-p", "-J", "-t", pane.as_str()])?;
         Ok(trimmed(&said, MOST_BYTES))
     }
 
-    /// As [`Self::capture`], with the escape sequences of colours and weights.
+    /// As [`Self::capture`], with escape sequences for styles.
     pub fn capture_styled(&self, pane: &PaneId) -> Result<String, TmuxError> {
         self.call_pane(pane, ["capture-pane", "-p", "-e", "-J", "-t", pane.as_str()])
     }
@@ -104,8 +80,8 @@ impl Tmux {
         said.trim_end().parse().map_err(|_| TmuxError::unexpected("display-message", &said))
     }
 
-    /// Returns the end of what a program has written that is gone from `pane`. With what [`Self::history`] said at its
-    /// start, what has scrolled away since is part of it.
+    /// Returns the end of the output of a program that ran in `pane`. With the [`Self::history`] at its start, it includes
+    /// what has scrolled away since.
     pub fn end_of_output(&self, pane: &PaneId, begun: Option<usize>) -> Result<String, TmuxError> {
         let back = begun.map_or(0, |begun| {
             usize::min(HISTORY_LINES, self.history(pane).map_or(0, |now| now.saturating_sub(begun)))
@@ -113,7 +89,7 @@ impl Tmux {
         let from = format!("-{back}");
         let said =
             trimmed(&self.call_pane(pane, ["capture-pane", "-p", "-J", "-S", &from, "-t", pane.as_str()])?, LAST_BYTES);
-        // tmux's own word, on a line of its own.
+        // tmux adds a line of its own.
         let (before, last) = said.rsplit_once('\n').unwrap_or(("", &said));
         Ok(if last.starts_with("Pane is dead") { before.trim_end().to_owned() } else { said })
     }
@@ -124,8 +100,7 @@ impl Tmux {
         Ok(said.trim_end() == "1")
     }
 
-    /// Copies what the program in `pane` writes from now on into a new `file`, the first 8 MiB of it; without a file
-    /// the copying ends.
+    /// Copies the output of `pane` from now on into a new `file`, up to 8 MiB; without a file the copying ends.
     pub fn pipe(&self, pane: &PaneId, file: Option<&Path>) -> Result<(), TmuxError> {
         let mut words = vec!["pipe-pane".to_owned(), "-t".to_owned(), pane.to_string()];
         if let Some(file) = file {
@@ -136,7 +111,21 @@ impl Tmux {
     }
 }
 
-/// Returns `text` without the empty ends of its lines, and of the lines the last `bytes`.
+/// Returns a name that no other buffer has.
+fn fresh_name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("pairflow-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// How many bytes are captured at most; wrapped lines are joined, so a line may be long.
+const MOST_BYTES: usize = 256 * 1024;
+/// How many lines of history are searched for the end of a program's output, and how much of it is returned.
+const HISTORY_LINES: usize = 200;
+const LAST_BYTES: usize = 4096;
+/// How much of a program's output is copied, in the blocks of 512 bytes in which shells count files.
+const COPIED_BLOCKS: usize = 8 * 1024 * 1024 / 512;
+
+/// Returns the last `bytes` of `text`, without trailing blanks.
 fn trimmed(text: &str, bytes: usize) -> String {
     let mut joined = text.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     let mut cut = joined.len().saturating_sub(bytes);
@@ -147,7 +136,7 @@ fn trimmed(text: &str, bytes: usize) -> String {
     joined
 }
 
-/// Makes `file` new, and readable for nobody else.
+/// Creates `file` anew, readable by its owner only.
 fn make(file: &Path) -> Result<(), TmuxError> {
     let unusable = |source| TmuxError::io("write", file, source);
     match fs::remove_file(file) {
@@ -157,11 +146,11 @@ fn make(file: &Path) -> Result<(), TmuxError> {
     crate::regular::create_new(file, 0o600).map(drop).map_err(unusable)
 }
 
-/// Returns a line for the shell that copies its input into `file`. tmux expands formats and times in it, and the shell
-/// expands the rest, so the path comes as numbers, which mean nothing to either.
+/// Returns a shell line that copies its input into `file`. tmux and the shell both expand it, so the path is written as
+/// octal numbers, which mean nothing to either.
 fn copier(file: &Path) -> String {
     let path: String = file.as_os_str().as_bytes().iter().map(|byte| format!("\\{byte:03o}")).collect();
-    // The shell cuts line feeds off the end of a path, hence the dot, which it is told to cut as well.
+    // The shell cuts line feeds off the end of a path, hence the dot, which is cut off as well.
     let file = format!("file=$(printf '{path}.')");
     format!("{file}; ulimit -c 0; ulimit -f {COPIED_BLOCKS}; exec cat >> \"${{file%.}}\"")
 }

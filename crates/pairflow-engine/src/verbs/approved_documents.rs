@@ -1,4 +1,4 @@
-//! The approved document that an implementation follows: found, copied, pinned by its hash, and compared later.
+//! Approved documents that an implementation follows: found, copied, pinned by hash, and compared later.
 
 use std::path::Path;
 
@@ -28,8 +28,8 @@ impl PinnedDocument {
 }
 
 impl Engine {
-    /// Finds what `source` names: a document bubble of `repo` that is approved, or a file of the base branch, which
-    /// nobody has approved yet.
+    /// Finds what `source` names: an approved document bubble of `repo`, or a file of the base branch, which is not approved
+    /// yet.
     pub fn approved_documents(&self, repo: &Repo, source: &str, base: &str) -> Result<ApprovedDocuments, EngineError> {
         let bubble = source.parse::<BubbleId>().ok().and_then(|id| self.bubble(&repo.root, &id).ok());
         match bubble {
@@ -38,7 +38,7 @@ impl Engine {
         }
     }
 
-    /// Pins what `prd` names, if it was approved: by its bubble, or by the person, who said so of these hashes.
+    /// Pins what `prd` names if it was approved: by its bubble, or by the person, who confirmed these hashes.
     pub(crate) fn pin(
         &self,
         repo: &Repo,
@@ -51,7 +51,7 @@ impl Engine {
         if let Some((path, hash)) = prd.documents.iter().find(|(_, hash)| !found.by_bubble && !confirmed.contains(hash))
         {
             return Err(EngineError::BadInput(format!(
-                "nobody has approved {path} with the SHA-256 {hash}; name an approved document bubble, or confirm it with \
+                "{path} with the SHA-256 {hash} is not approved; name an approved document bubble, or confirm it with \
                  `--prd-approved {hash}`"
             )));
         }
@@ -86,7 +86,7 @@ pub(crate) fn criteria_of(documents: &[PinnedDocument]) -> Vec<String> {
 }
 
 impl Bubble {
-    /// Copies pinned documents beside the log, because neither the bubble's own tree nor its base need to have them.
+    /// Copies pinned documents beside the log: neither the bubble's tree nor its base need to have them.
     pub(crate) fn copy_documents(&self, pinned: &[PinnedDocument]) -> Result<Vec<String>, EngineError> {
         let copy = |document: &PinnedDocument| {
             let name = Prd::artifact(&document.pin().1);
@@ -96,13 +96,13 @@ impl Bubble {
         pinned.iter().map(copy).collect()
     }
 
-    /// Says of each pinned document whether it is still what was approved, and whether the work left it alone.
+    /// Checks for each pinned document whether the copy is the approved one, and whether the work left it unchanged.
     pub(super) fn documents_hold(&self, state: &BubbleState) -> Vec<(String, Result<(), String>)> {
         let pinned = state.rules.prd.iter().flat_map(|prd| &prd.documents);
         let rows = pinned.flat_map(|(path, hash)| {
             let name = Prd::artifact(hash);
             let copy = match self.artifacts().check(&name) {
-                // What was deleted may still be found where it came from.
+                // A deleted copy may still be found at its source.
                 Err(ArtifactError::Missing { .. }) => self.found_elsewhere(state, path, hash),
                 other => other.map_err(|error| error.to_string()),
             };
@@ -123,7 +123,7 @@ impl Bubble {
         let source = source.and_then(|id: BubbleId| self.engine.bubble(self.control.repo(), &id).ok());
         for document in source.iter().flat_map(|source| of_bubble(source).unwrap_or_default()) {
             let (name, hash) = document.pin();
-            found.extend((name == path).then(|| (format!("the bubble {}", unit_source(state)), hash)));
+            found.extend((name == path).then(|| (format!("the bubble {}", source_name(state)), hash)));
         }
         if found.iter().any(|(_, there)| there == hash) {
             return Ok(());
@@ -157,7 +157,7 @@ impl Bubble {
     }
 }
 
-fn unit_source(state: &BubbleState) -> &str {
+fn source_name(state: &BubbleState) -> &str {
     state.rules.prd.as_ref().map_or("", |prd| prd.source.as_str())
 }
 
@@ -165,7 +165,7 @@ fn blob(git: &Git, treeish: &str, path: &str) -> Option<Vec<u8>> {
     git.run(Call::new(["cat-file", "blob", &format!("{treeish}:{path}")])).ok().map(|blob| blob.stdout)
 }
 
-/// The documents of a bubble that a person approved.
+/// Returns the documents of an approved bubble.
 fn of_bubble(bubble: &Bubble) -> Result<Vec<PinnedDocument>, EngineError> {
     let state = bubble.load()?.state;
     if state.rules.kind != BubbleKind::Document {
@@ -187,7 +187,7 @@ fn of_bubble(bubble: &Bubble) -> Result<Vec<PinnedDocument>, EngineError> {
     if pinned.is_empty() { Err(none(bubble.id.as_str())) } else { Ok(pinned) }
 }
 
-/// A document that the base branch holds, so that somebody has taken it.
+/// Returns a document of the base branch.
 fn of_file(repo: &Repo, path: &str, base: &str) -> Result<PinnedDocument, EngineError> {
     let plain = path.strip_prefix("artifact://").unwrap_or(path);
     let inside = Path::new(plain).strip_prefix(&repo.root).unwrap_or(Path::new(plain));

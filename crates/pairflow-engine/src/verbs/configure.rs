@@ -1,4 +1,4 @@
-//! The configuration of a bubble that exists: the log says what is in force, `bubble.toml` is where a person edits it.
+//! The configuration and commit identity of an existing bubble: the log says what is in force; a person edits `bubble.toml`.
 
 use std::io;
 
@@ -11,14 +11,14 @@ use crate::config::{ConfigFiles, LoadError, bubble_file};
 use crate::engine::{Bubble, EngineError};
 use crate::git::{Repo, commit_identity, hooks_changed_by_work};
 
-/// How a `bubble.toml` stands to the log.
+/// How `bubble.toml` compares with the log.
 #[derive(Debug)]
 pub enum FileState {
-    /// It says what the log says.
+    /// It agrees with the log.
     Same,
-    /// It is gone; it is written again when the configuration changes.
+    /// It is missing; it is written again when the configuration changes.
     Gone,
-    /// It says something else.
+    /// It differs.
     Edited(Box<Edit>),
     /// It cannot be used.
     Unusable(LoadError),
@@ -27,7 +27,7 @@ pub enum FileState {
 impl Bubble {
     /// Puts `rules` in force, if the configuration is still the one of `seen`.
     ///
-    /// A `bubble.toml` that said what the log says, says it again afterwards; one that was edited is left alone.
+    /// A `bubble.toml` that agreed with the log is updated; one that was edited is left alone.
     pub fn configure(&self, seen: &BubbleState, rules: &Rules) -> Result<BubbleState, EngineError> {
         let busy = || self.outrun("config", "another process is changing its configuration");
         let _changing = self.exclusively("config")?.ok_or_else(busy)?;
@@ -60,7 +60,7 @@ impl Bubble {
             _ => {}
         }
         let files = ConfigFiles { repo, user: Some(&self.engine.dirs.config), bubble: Some(&self.id) };
-        // Before the start the other files still count; afterwards everything that they said is recorded.
+        // Before the start the other files still count; afterwards their values are recorded.
         let read = match state.phase {
             Phase::Created => files.load(Layer::default()),
             _ => files.load_bubble().map(|bubble| Layers { bubble, ..Layers::default() }),
@@ -72,7 +72,7 @@ impl Bubble {
         })
     }
 
-    /// Says in one sentence how the bubble's own file differs from what is in force, if that matters.
+    /// Describes how the bubble's own file differs from what is in force, if that matters.
     pub fn config_differs(&self, state: &BubbleState) -> Option<String> {
         if state.phase.is_final() || state.phase == Phase::Preparing {
             return None;
@@ -128,30 +128,17 @@ impl Bubble {
     fn rendered(&self, state: &BubbleState) -> String {
         render_bubble_toml(&recorded_rules(state), &self.id, &state.about.repo)
     }
-}
 
-/// What a person has to know about the identity of a bubble's commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdentityNotice {
-    /// All of it, as one sentence.
-    pub text: String,
-    /// Each difference between the recorded identity and the one that git has now.
-    pub changes: Vec<String>,
-    /// The command that takes over the new identity; nothing where it would be refused.
-    pub next: Option<String>,
-}
-
-impl Bubble {
-    /// Records who git says commits now; the bubble's commit is made so. The person's verb.
+    /// Records git's current identity for the bubble's commit.
     pub fn adopt_identity(&self) -> Result<CommitIdentity, EngineError> {
         let identity = self.identity_now()?;
         self.apply(&Command::SetIdentity { identity: identity.clone() })?;
         Ok(identity)
     }
 
-    /// Compares the recorded identity with the one that git has now; nothing if they agree.
+    /// Compares the recorded identity with git's current one; `None` if they agree.
     ///
-    /// Every door shows this where a person decides on the commit.
+    /// Shown wherever a person decides on the commit.
     pub fn identity_notice(&self, state: &BubbleState) -> Result<Option<IdentityNotice>, EngineError> {
         let now = self.identity_now()?;
         let Some(recorded) = recorded(state) else {
@@ -201,6 +188,17 @@ impl Bubble {
     fn identity_now(&self) -> Result<CommitIdentity, EngineError> {
         Ok(commit_identity(&Repo::locate(self.control.repo())?)?)
     }
+}
+
+/// A difference between the recorded commit identity and git's current one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityNotice {
+    /// All of it, as one sentence.
+    pub text: String,
+    /// Each difference between the recorded identity and the one that git has now.
+    pub changes: Vec<String>,
+    /// The command that takes over the new identity; nothing where it would be refused.
+    pub next: Option<String>,
 }
 
 /// Returns who is recorded to make the commit, if somebody was known.

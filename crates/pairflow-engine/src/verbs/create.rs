@@ -1,4 +1,5 @@
-//! A new bubble: its configuration and its first line. No worktree, no agent yet.
+//! Creates bubbles: configuration and first line, no worktree or agent yet. A follow-up begins with the work of a bubble that
+//! is DONE.
 
 use pairflow_core::bubble::{BubbleState, Phase, create};
 use pairflow_core::config::{Resolved, acceptance_criteria, render_bubble_toml};
@@ -13,10 +14,10 @@ use crate::git::{ByHand, MergedTree, Repo, commit_identity, join_by_hand, merge_
 use crate::store::StoreError;
 use crate::verbs::ConflictPolicy;
 
-/// An id that no bubble may have: archived snapshots lie under it, beside those of the bubbles.
+/// The id that no bubble may have: archived snapshots are stored under it.
 const RESERVED: &str = "archive";
 
-/// What a new bubble is made of.
+/// What a new bubble needs.
 pub struct NewBubble<'a> {
     /// Its name.
     pub id: BubbleId,
@@ -28,9 +29,9 @@ pub struct NewBubble<'a> {
     pub resolved: Resolved,
     /// How the check commands were confirmed.
     pub confirmed: Confirmed,
-    /// Who makes its commit; without one, the identity that git has at the commit.
+    /// Who makes its commit; by default git's current identity.
     pub identity: Option<CommitIdentity>,
-    /// The hashes of documents that the person called approved.
+    /// The hashes of documents that the person approved.
     pub prd_approved: Vec<String>,
 }
 
@@ -65,7 +66,7 @@ impl Confirmed {
 }
 
 impl Engine {
-    /// Makes a bubble. Refuses an id that is taken, an empty task, and a base branch that is not there.
+    /// Creates a bubble. Refuses an existing id, an empty task, and a missing base branch.
     pub fn create(&self, mut new: NewBubble<'_>) -> Result<(Bubble, BubbleState), EngineError> {
         if new.id.as_str() == RESERVED {
             return Err(EngineError::BadInput(format!("the id '{RESERVED}' is reserved; choose another one")));
@@ -110,14 +111,14 @@ impl Bubble {
         documents: &[PinnedDocument],
         refs: &mut Vec<String>,
     ) -> Result<Vec<pairflow_core::log::Event>, EngineError> {
-        // What the approved document asks for is what the work is held against, beside what the task says itself.
+        // The criteria of the approved document count beside those of the task.
         let mut criteria = acceptance_criteria(&new.task);
         let more: Vec<_> = criteria_of(documents).into_iter().filter(|one| !criteria.contains(one)).collect();
         criteria.extend(more);
         let bytes: usize = criteria.iter().map(String::len).sum();
         if bytes > MAX_TEXT {
             return Err(EngineError::BadInput(format!(
-                "the acceptance criteria of the task and its document are {bytes} bytes; the limit is {MAX_TEXT}. Put details into a file of the repository"
+                "the acceptance criteria of the task and its document are {bytes} bytes; the limit is {MAX_TEXT}; put details into a file of the repository"
             )));
         }
         let task = if new.task.len() > INLINE_LIMIT { self.inline(&new.task, refs)? } else { new.task.clone() };
@@ -131,9 +132,7 @@ impl Bubble {
             identity: Some(identity),
         }))
     }
-}
 
-impl Bubble {
     /// Makes a bubble with the same task and rules that begins with this one's commit, merged with what the base branch
     /// has become. DONE itself stays final. With `by_hand`, files in conflict are taken as the person left them in this
     /// bubble's worktree.

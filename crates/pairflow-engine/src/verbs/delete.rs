@@ -1,4 +1,4 @@
-//! A bubble is taken away, after everything of it has been archived.
+//! Stop and delete: what runs for a bubble is ended, and a deleted bubble is archived first.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::tmux::Tmux;
 use crate::workspace::{Archived, DeleteRequest, delete, release};
 
 impl Bubble {
-    /// Stops the bubble if it is still going, archives it, and removes worktree, branch and directory.
+    /// Stops the bubble if it is active, archives it, and removes worktree, branch and directory.
     pub fn delete(&self, executor: &Executor) -> Result<Archived, EngineError> {
         let state = self.durable()?.state;
         let workspace = state.evidence.workspace.is_some().then(|| self.workspace(&state)).transpose()?;
@@ -38,7 +38,7 @@ impl Bubble {
         Ok(archived)
     }
 
-    /// Has what an earlier supervisor left ended. As long as anything runs, nothing is taken away from under it.
+    /// Ends what an earlier supervisor left. While anything runs, nothing is deleted.
     fn nothing_runs(&self, executor: &Executor) -> Result<(), EngineError> {
         if self.running_processes().is_nothing() {
             return Ok(());
@@ -54,14 +54,8 @@ impl Bubble {
             "{running} of bubble {id} still {runs}, so nothing was deleted; end it, and try again with 'pairflow delete {id}'"
         )))
     }
-}
 
-/// How long the bubble's processes are waited for. One that does not listen is killed after a second and may take two
-/// more; agents, checks and the terminal are ended one after the other.
-pub(super) const PATIENCE: Duration = Duration::from_secs(15);
-
-impl Bubble {
-    /// Cancels the bubble and returns once its processes have ended. Nothing of the work is deleted.
+    /// Stops the bubble for good and returns once its processes have ended. No work is deleted.
     pub fn stop(&self, reason: String, executor: &Executor) -> Result<BubbleState, EngineError> {
         let applied = self.apply(&Command::Stop { reason })?;
         executor.wake(self)?;
@@ -69,6 +63,10 @@ impl Bubble {
         Ok(applied.state)
     }
 }
+
+/// How long to wait for the bubble's processes. One that ignores the request is killed after a second and may take two
+/// more; agents, checks and the terminal are ended one after the other.
+pub(super) const PATIENCE: Duration = Duration::from_secs(15);
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -78,7 +76,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub struct RunningProcesses {
     /// How many programs.
     pub programs: usize,
-    /// Whether its terminal has a server.
+    /// Whether its tmux server runs.
     pub server: bool,
 }
 
@@ -102,7 +100,7 @@ impl std::fmt::Display for RunningProcesses {
 impl Bubble {
     /// Returns what runs for the bubble at this moment.
     pub fn running_processes(&self) -> RunningProcesses {
-        // Records that cannot be read name nobody.
+        // Unreadable records count as none.
         let recorded = self.registries().into_iter().flat_map(|dir| records(&dir).unwrap_or_default());
         let server = Tmux::new(self.control.tmux_socket(&self.id), []).is_there();
         RunningProcesses { programs: recorded.filter(is_alive).count(), server }
@@ -111,7 +109,7 @@ impl Bubble {
     /// Whether anything is on record as running for the bubble; it may have ended with the machine.
     pub(crate) fn has_process_records(&self) -> bool {
         let recorded = |dir: PathBuf| records(&dir).is_ok_and(|running_processes| !running_processes.is_empty());
-        // The socket goes last: the process that ends the server removes it when that is gone.
+        // The socket goes last: it is removed once the server has ended.
         self.registries().into_iter().any(recorded) || self.control.tmux_socket(&self.id).exists()
     }
 
@@ -123,7 +121,7 @@ impl Bubble {
         }
     }
 
-    /// The directories with records of processes: one for checks and the like, and one for each pane.
+    /// Returns the directories with process records: one for checks and the like, and one for each pane.
     fn registries(&self) -> Vec<PathBuf> {
         let panes = std::fs::read_dir(self.control.runtime(&self.id).join("panes")).into_iter().flatten().flatten();
         std::iter::once(self.registry()).chain(panes.map(|pane| pane.path())).collect()

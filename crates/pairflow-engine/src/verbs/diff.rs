@@ -1,4 +1,4 @@
-//! What a bubble changed, as a patch or as numbers.
+//! What a bubble changed, as a patch, as numbers, or as part of an exported page. Only reads.
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::facts::FileChange;
@@ -13,7 +13,7 @@ use crate::verbs::verify;
 /// The longest patch that is printed, in bytes.
 const LIMIT: usize = 64 * 1024 * 1024;
 
-/// Which difference is wanted.
+/// Which changes are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffOf {
     /// Everything since the base, as the worktree is now.
@@ -48,7 +48,7 @@ pub fn patch(bubble: &Bubble, state: &BubbleState, of: DiffOf) -> Result<Vec<u8>
     Ok(exact_patch(&git, &from, &to, LIMIT)?)
 }
 
-/// The trees at both ends of a difference, and the git that has them.
+/// Returns the two trees of a diff, and the git that has them.
 fn ends(bubble: &Bubble, state: &BubbleState, of: DiffOf) -> Result<(Git, TreeId, TreeId), EngineError> {
     let workspace = bubble.workspace(state)?;
     let (from, to) = match of {
@@ -66,7 +66,7 @@ fn base(state: &BubbleState) -> Result<TreeId, EngineError> {
     record.ok_or_else(|| EngineError::BadInput(format!("bubble {} has not been started", state.id)))
 }
 
-/// The tree as it is now; of a worktree that is gone, the newest that was recorded.
+/// Returns the current tree; for a missing worktree, the newest recorded one.
 fn present(workspace: &Workspace, state: &BubbleState) -> Result<TreeId, EngineError> {
     match state.tree() {
         Some(tree) if std::fs::symlink_metadata(&workspace.path).is_err() => Ok(tree.clone()),
@@ -74,7 +74,7 @@ fn present(workspace: &Workspace, state: &BubbleState) -> Result<TreeId, EngineE
     }
 }
 
-/// The trees before and after a round, as the log recorded them.
+/// Returns the recorded trees before and after a round.
 fn around(bubble: &Bubble, state: &BubbleState, wanted: u32) -> Result<(TreeId, TreeId), EngineError> {
     let (before, after) = trees_around(bubble, wanted)?;
     let from = before.map_or_else(|| base(state), Ok)?;
@@ -91,12 +91,12 @@ fn around(bubble: &Bubble, state: &BubbleState, wanted: u32) -> Result<(TreeId, 
 /// The longest patch that is read, in bytes. A page shows less.
 const EXPORT_LIMIT: usize = 2 * 1024 * 1024;
 
-/// Gathers everything that a page about the bubble shows. Fails on any damage of the log, as `verify` does.
+/// Collects everything that a page about the bubble shows. Fails on any damage of the log, as `verify` does.
 pub fn export(bubble: &Bubble) -> Result<Export, EngineError> {
     let report = verify(bubble)?;
     let mut facts = Facts::new(bubble.id.clone());
     bubble.log().visit(&mut |envelope| {
-        // What was written since the log was checked is left to the next page.
+        // Lines written since the log was checked are left to the next page.
         if envelope.seq <= report.envelopes {
             facts.step(&envelope);
         }
@@ -109,7 +109,7 @@ pub fn export(bubble: &Bubble) -> Result<Export, EngineError> {
     Ok(Export { lines: report.envelopes, head: report.head, checked: checked.collect(), patches, facts })
 }
 
-/// The changes; why they cannot be shown is part of the page.
+/// Returns the changes, or why they cannot be shown.
 fn patches(bubble: &Bubble, facts: &Facts) -> Patches {
     let state = facts.state();
     let (Some(record), Some(snapshot)) = (&state.evidence.workspace, &state.evidence.snapshot) else {

@@ -1,4 +1,4 @@
-//! Whose hands carry out what is owed: the supervisor's, or in its absence our own.
+//! Who carries out what a verb has recorded: the supervisor, or this process.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,39 +10,39 @@ use crate::perform::{BubbleLock, settle};
 use crate::process::Cancel;
 use crate::supervisor_client::{Client, NoReply, SupervisorStatus, spawn};
 
-/// How long a confirmation is waited for beyond what the effect itself may take.
+/// How long to wait for a confirmation, beyond what the effect itself may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How often a supervisor is called that does not answer; each time one is started if none is there.
+/// How often a supervisor is called that does not answer; each time one is started if there is none.
 const CALLS: u32 = 3;
 
 /// Who carries out what a verb asks for.
 #[derive(Debug, Clone)]
 pub enum Executor {
-    /// The supervisor; this program is started as one when none is there.
+    /// The supervisor; if there is none, this program is started as one.
     Supervisor(PathBuf),
     /// This process itself.
     Own,
 }
 
 impl Executor {
-    /// Makes sure that someone looks at the bubble.
+    /// Makes sure that the bubble is looked at.
     pub fn wake(&self, bubble: &Bubble) -> Result<(), EngineError> {
         self.call(bubble, |client| client.wake(bubble))
     }
 
-    /// Makes sure that someone looks at the bubble, and starts its agents in this process's environment from here on.
+    /// Makes sure that the bubble is looked at, with its agents started in this process's environment from now on.
     ///
-    /// For the verbs that start agents. Any other may be typed in a shell that has nothing to do with the work.
+    /// For verbs that start agents. Others may be typed in a shell that has nothing to do with the work.
     pub fn wake_with_environment(&self, bubble: &Bubble) -> Result<(), EngineError> {
         self.call(bubble, |client| client.wake_with_environment(bubble))
     }
 
-    /// Tells a supervisor that is there already in which environment to start agents from here on: before that is
-    /// recorded by which it starts them, because it sees the record as soon as it is written.
+    /// Tells a running supervisor in which environment to start agents, before the fact that starts them is recorded: it
+    /// sees the record at once.
     pub fn announce(&self, bubble: &Bubble) {
         if matches!(self, Self::Supervisor(_)) {
-            // One that is not there yet is started in this environment.
+            // A new one is started in this environment.
             let _ = Client::new(&bubble.engine).wake_with_environment(bubble);
         }
     }
@@ -60,22 +60,22 @@ impl Executor {
                     match wake(&Client::new(engine)) {
                         Ok(_) => return Ok(()),
                         Err(NoReply::Refused(sentence)) => return Err(EngineError::Effect(sentence)),
-                        // It is ending, or ended between the two calls; the next one takes its place.
+                        // It is ending, or ended between the two calls; the next one replaces it.
                         Err(NoReply::Absent | NoReply::Silent) => {}
                     }
                 }
                 Err(recorded_but(bubble, "the supervisor does not answer"))
             }
             Self::Own => {
-                // The process that has it in care sees what was recorded.
+                // A process that holds the lock sees what was recorded.
                 let Some(_lock) = BubbleLock::take(bubble, Duration::ZERO)? else { return Ok(()) };
-                let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+                let cancel = Cancel::new().map_err(|error| EngineError::world("cannot create a pipe", error))?;
                 settle(bubble, &cancel).map(drop)
             }
         }
     }
 
-    /// Has what is owed carried out, and waits until `done` says what came of it.
+    /// Has what is owed carried out, and waits until `done` returns a result.
     pub fn carry_out<T>(
         &self,
         bubble: &Bubble,
@@ -86,14 +86,12 @@ impl Executor {
         let result = wait_until(bubble, PATIENCE + extra, &mut done)?;
         result.ok_or_else(|| {
             let id = &bubble.id;
-            EngineError::Effect(format!(
-                "it is still going on in the background; look again with 'pairflow status {id}'"
-            ))
+            EngineError::Effect(format!("it still runs in the background; see 'pairflow status {id}'"))
         })
     }
 }
 
-/// Says that a command is recorded although no supervisor could be started to carry it out.
+/// Adds that the command is recorded although no supervisor could be started.
 fn recorded(bubble: &Bubble, error: EngineError) -> EngineError {
     match error {
         EngineError::World { .. } => recorded_but(bubble, &sentence(&error)),
@@ -103,12 +101,12 @@ fn recorded(bubble: &Bubble, error: EngineError) -> EngineError {
 
 fn recorded_but(bubble: &Bubble, why: &str) -> EngineError {
     EngineError::Effect(format!(
-        "what was asked of bubble {} is recorded, but not carried out: {why}; go on with 'pairflow supervise --once'",
+        "the command is recorded in bubble {}, but not carried out: {why}; go on with 'pairflow supervise --once'",
         bubble.id
     ))
 }
 
-/// Waits until `done` says something about the bubble's state; returns nothing when the time is up.
+/// Waits until `done` returns a result for the bubble's state; returns `None` after `patience`.
 fn wait_until<T>(
     bubble: &Bubble,
     patience: Duration,

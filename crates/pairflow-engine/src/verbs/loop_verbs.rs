@@ -290,7 +290,7 @@ impl Bubble {
             restore(&workspace, &state.rules.bubble_branch, tree)?;
         }
         if let Some(command) = &state.rules.setup {
-            let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+            let cancel = Cancel::new().map_err(|error| EngineError::world("cannot create a pipe", error))?;
             set_up(self, state, record, command, &cancel)?;
             // Whatever the setup command changed, the recorded work counts.
             bring_to(&workspace, tree)?;

@@ -1,4 +1,5 @@
-//! The bubble's commit reaches the base branch: checked in a scratch worktree first, never behind anyone's back.
+//! Merges the bubble's commit into the base branch, after the checks have passed on the merged tree; and shows how far the
+//! base branch has moved.
 
 use std::path::{Path, PathBuf};
 
@@ -15,12 +16,12 @@ use crate::git::{
 };
 use crate::perform::{BubbleLock, MergedCommit, check_merged};
 
-/// What became of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeEnd {
     /// The base branch has the work.
     Merged(CommitId),
-    /// The person has the base branch checked out; this line does it there.
+    /// The base branch is checked out; this command merges it there.
     Line {
         /// Where.
         at: std::path::PathBuf,
@@ -29,17 +30,17 @@ pub enum MergeEnd {
     },
 }
 
-/// What a rehearsal of a merge has shown.
+/// The result of a rehearsal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rehearsal {
-    /// It can be done; if both sides have moved, this is the joined tree, and it passed the checks.
+    /// The merge is possible; if both sides have moved, this is the merged tree, which passed the checks.
     Ready(Option<TreeId>),
-    /// The person has the base branch checked out there.
+    /// The base branch is checked out there.
     CheckedOut(PathBuf),
 }
 
-/// Finds out whether the tree that is up for approval, or approved, could be merged: conflicts, checks of the joined tree, a
-/// base branch that is checked out. Nothing is committed and no branch moves.
+/// Checks whether the work could be merged: conflicts, checks of the merged tree, a base branch that is checked out. No
+/// branch moves.
 pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) -> Result<Rehearsal, EngineError> {
     let state = bubble.durable()?.state;
     let Some(work) = state.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit) else {
@@ -62,7 +63,7 @@ pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) 
         MergedTree::Conflict(files) => Err(conflict(bubble, &files)),
         MergedTree::Tree(tree) => {
             let joined = own_commit(&git, &tree, &tip, format!("pairflow: rehearsal of {}\n", bubble.id))?;
-            // Nobody has the bubble in care, so what runs is not recorded with it.
+            // The bubble is not locked, so what runs is not recorded with it.
             checked(bubble, &state, MergedCommit { commit: &joined, tree: &tree, locked: false }, say)?;
             Ok(Rehearsal::Ready(Some(tree)))
         }
@@ -74,7 +75,7 @@ fn conflict(bubble: &Bubble, files: &[String]) -> EngineError {
     EngineError::Effect(format!("the base branch has moved and conflicts in {files}; next: pairflow update {id}"))
 }
 
-/// Merges the bubble's commit into the base branch. With `here`, a clean checkout at that path is brought along. A joined
+/// Merges the bubble's commit into the base branch. With `here`, a clean checkout at that path is updated, too. A merged
 /// tree that a rehearsal has checked is not checked again.
 pub fn merge(
     bubble: &Bubble,
@@ -115,7 +116,7 @@ pub fn merge(
     }
 }
 
-/// Checks a joined commit; a check that does not pass stops the merge.
+/// Checks a merged commit; a check that does not pass stops the merge.
 fn checked(
     bubble: &Bubble,
     state: &BubbleState,
@@ -128,13 +129,13 @@ fn checked(
     }
 }
 
-/// Tells a merged tree that is wrong from one that could not be judged.
+/// Explains why a check stopped the merge.
 fn stopped_by(bubble: &Bubble, state: &BubbleState, receipt: &Receipt) -> EngineError {
     let (id, base, Receipt { check, command, .. }) = (&bubble.id, &state.rules.base_branch, receipt);
     let said = receipt.tail.lines().last().unwrap_or("it printed nothing");
     EngineError::Effect(match &receipt.outcome {
         Outcome::Failed { timed_out: true, .. } => format!(
-            "the check '{check}' ({command}) ran out of time on the merge of {id} into {base}, so nothing was merged; next: pairflow update {id}"
+            "the check '{check}' ({command}) timed out on the merge of {id} into {base}, so nothing was merged; next: pairflow update {id}"
         ),
         Outcome::Failed { .. } if check == "setup" => format!(
             "the setup command '{command}' failed on the merge of {id} into {base} ({said}), so nothing was checked or merged; fix it, then: pairflow merge {id}"

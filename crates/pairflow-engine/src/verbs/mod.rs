@@ -1,5 +1,5 @@
-//! The verbs that need more than one append, or look at the world before it: they ask, have the effect carried out, and wait
-//! until it is confirmed.
+//! Verbs that need more than one append, or look at files first: they record, have the effect carried out, and wait until it
+//! is confirmed.
 
 mod agent_verbs;
 mod approved_documents;

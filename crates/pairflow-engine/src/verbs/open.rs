@@ -1,4 +1,4 @@
-//! Opens the person's editor at a bubble's worktree.
+//! Opens a bubble for a person: its worktree in their editor, or the session of its agents.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -104,14 +104,14 @@ fn message(command: &str) -> Option<Vec<String>> {
 const PAUSE: Duration = Duration::from_millis(50);
 
 impl Bubble {
-    /// Returns the words of the command that shows the bubble's session, if that is there now. Needs no tmux itself.
+    /// Returns the command that attaches to the bubble's session, if it exists now. Needs no tmux itself.
     pub fn session(&self, state: &BubbleState) -> Result<Vec<OsString>, EngineError> {
         state.has_panes()?;
         let (tmux, name) = self.terminal();
         if tmux.is_there() { Ok(tmux.attach_argv(&name)) } else { Err(state.no_session().into()) }
     }
 
-    /// Returns the words of the command that shows the bubble's session, once it is there.
+    /// Returns the command that attaches to the bubble's session, once it exists.
     ///
     /// Fails for bubbles without a session, and when none appears within `patience`.
     pub fn attachable(&self, state: &BubbleState, patience: Duration) -> Result<Vec<OsString>, EngineError> {

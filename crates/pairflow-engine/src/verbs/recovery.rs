@@ -1,4 +1,5 @@
-//! A foreign bubble becomes this user's, or one's own is found again at the place to which its repository was moved.
+//! Bubbles that come back: a foreign one is adopted, one whose repository was moved is found, a damaged log is repaired, and
+//! a deleted bubble is restored from its archive.
 
 use std::path::{Path, PathBuf};
 
@@ -13,25 +14,24 @@ use crate::git::{Repo, commit_identity};
 use crate::store::{Foreign, Salvage, Shown, Standing, StoreError};
 use crate::workspace::{Former, clear_archive, move_here, newest_archive, put_files_back, put_refs_back, restore};
 
-/// What became of an adoption.
+/// The result of an adoption.
 #[derive(Debug, Clone)]
 pub struct Adopted {
     /// The state afterwards.
     pub state: BubbleState,
-    /// Where the repository was, if the bubble only was on record for another place.
+    /// Where the repository was, if it was only moved.
     pub moved_from: Option<PathBuf>,
 }
 
 impl Bubble {
-    /// Reads a foreign bubble to show it to the person, from its log alone; nothing if it is this user's.
+    /// Reads a foreign bubble from its log, to show it to the person; `None` if it is this user's.
     ///
     /// Fails for one that cannot be adopted.
     pub fn examine(&self) -> Result<Option<Shown>, EngineError> {
         Ok(self.log.examine()?)
     }
 
-    /// Makes a foreign bubble this user's. The caller has shown it, and was told to go on; one that has changed since is
-    /// refused.
+    /// Makes a foreign bubble this user's. The caller has shown it to the person; one that has changed since is refused.
     ///
     /// What was checked, reviewed and approved before does not count, unless the repository was only moved.
     pub fn adopt(&self, shown: &Shown) -> Result<Adopted, EngineError> {
@@ -43,13 +43,13 @@ impl Bubble {
         let here = self.control.repo().display().to_string();
         let events = adopt(&shown.state, here, shown.why.to_string(), Some(commit_identity(&repo)?));
         let state = self.log.adopt(shown, &events, self.engine.clock.now())?.into_loaded().state;
-        // What was shown is what runs: a file that came with the log says nothing.
+        // The person has confirmed the log, not a file that came with it.
         self.write_config(&state)?;
         Ok(Adopted { state, moved_from: None })
     }
 
-    /// Puts the bubble on record where it is now. Its worktree comes along first: a record without it would have it made
-    /// anew, and the old one would be lost from sight.
+    /// Registers the bubble at its new place. Its worktree is moved first: otherwise a new one would be made, and the old one
+    /// forgotten.
     fn settle_in(&self, shown: &Shown, from: &Path) -> Result<Adopted, EngineError> {
         let state = &shown.state;
         self.log.settle_in(shown, |places| {
@@ -68,24 +68,13 @@ impl Bubble {
     pub fn worktree_for(&self, root: &Path) -> PathBuf {
         Control::of(root).files(&self.id).worktree()
     }
-}
 
-/// What became of a bubble whose log was repaired.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepairOutcome {
-    /// What was kept, and what was given up.
-    pub salvage: Salvage,
-    /// Whether it was paused: it has fallen back behind what people saw of it last, so they decide.
-    pub paused: bool,
-}
-
-impl Bubble {
-    /// Repairs the log. If lines were given up, the bubble is taken over anew: what was checked, reviewed and approved
-    /// may have been withdrawn in the lines that are lost.
+    /// Repairs the log. If lines were lost, checks, reviews and approvals do not count any more: the lost lines may have
+    /// withdrawn them.
     ///
     /// A log that is not this user's stays foreign.
     pub fn repair(&self) -> Result<RepairOutcome, EngineError> {
-        // One that cannot be judged for its damage may well be this user's.
+        // A log that is too damaged to tell may be this user's.
         let foreign = matches!(self.log().standing(), Ok(Standing::Foreign(_)));
         let salvage = self.log().repair()?;
         let fell_back = salvage.damage.is_some() && salvage.envelopes > 0;
@@ -93,27 +82,36 @@ impl Bubble {
             return Ok(RepairOutcome { salvage, paused: false });
         }
         let here = self.control.repo().display().to_string();
-        let reason = "the log was repaired, and lines of it were given up".to_owned();
+        let reason = "the log was repaired, and lines of it were lost".to_owned();
         let taken = self.log().take_up(|state| take_up(state, here, reason), self.engine.clock.now())?;
         Ok(RepairOutcome { salvage, paused: taken.is_some_and(|locked| locked.into_loaded().state.paused) })
     }
 }
 
+/// The result of a repair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepairOutcome {
+    /// What was kept, and what was given up.
+    pub salvage: Salvage,
+    /// Whether it was paused: it lost lines that people may have seen, so they decide.
+    pub paused: bool,
+}
+
 /// The longest log that is restored, in bytes.
 const LONGEST: u64 = 1024 * 1024 * 1024;
 
-/// A bubble that is back.
+/// A restored bubble.
 pub struct Restored {
     /// The bubble.
     pub bubble: Bubble,
     /// Its state.
     pub state: BubbleState,
-    /// Why its worktree could not be made again; the branch has its commits all the same.
+    /// Why its worktree could not be made again; its branch is there all the same.
     pub without_worktree: Option<String>,
 }
 
 impl Engine {
-    /// Brings back the bubble called `id` as it was when this user deleted it last. If it fails, calling it again goes on.
+    /// Restores the bubble `id` as it was when this user deleted it last. After a failure it can be called again.
     pub fn restore(&self, root: &Path, id: &BubbleId) -> Result<Restored, EngineError> {
         let repo = Repo::discover(root)?;
         let none = || EngineError::BadInput(format!("there is no archive of a bubble '{id}' in {}", root.display()));
@@ -156,7 +154,7 @@ fn read_log(dir: &Path) -> Result<Vec<u8>, EngineError> {
     read().map_err(|error| EngineError::world(format!("cannot read {}", path.display()), error))
 }
 
-/// Reads an archived log: the hash of its first line, and the state that it tells.
+/// Reads an archived log: the hash of its first line, and its state.
 fn examine(id: &BubbleId, archive: &Path, log: &[u8]) -> Result<(LineHash, BubbleState), EngineError> {
     let damaged = |why: String| EngineError::Effect(format!("the log in {} cannot be used: {why}", archive.display()));
     let end = log.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("it has no line".to_owned()))?;
