@@ -103,7 +103,7 @@ impl Supervisor {
     /// Leaves a bubble to the process that has locked it, and waits until it is released.
     fn wait_for(&mut self, bubble: Bubble) {
         let (id, key) = (bubble.id.clone(), bubble.dir());
-        (self.setup.say)(&format!("{id}: another process works for it; waiting until that one ends"));
+        (self.setup.say)(&format!("{id}: another process looks after it; waiting until that one ends"));
         let (bubble, out) = (Arc::new(bubble), self.out.clone());
         let wait = move || {
             let lock = BubbleLock::wait(&bubble);
