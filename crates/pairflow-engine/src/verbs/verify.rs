@@ -26,13 +26,13 @@ pub struct VerifyReport {
     /// The hash of its last line, which stands for all of it.
     pub head: String,
     /// What its seals are worth.
-    pub seal: Sealed,
+    pub seal: SealResult,
     /// What was accepted; nothing before acceptance.
     pub certificate: Option<Certificate>,
     /// What was looked at.
     pub rows: Vec<VerifyRow>,
     /// The answer as a whole: the weakest of the rows.
-    pub answer: Answer,
+    pub answer: VerifyAnswer,
     /// Whether everything was checked and holds.
     pub holds: bool,
 }
@@ -40,7 +40,7 @@ pub struct VerifyReport {
 /// What a check came to. Ordered: the weakest answer is the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum VerifyAnswer {
     /// It was checked and holds.
     Holds,
     /// Nothing wrong was found, but it cannot be checked here.
@@ -52,7 +52,7 @@ pub enum Answer {
 /// Who wrote a log, as far as its seals tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sealed {
+pub enum SealResult {
     /// This user's pairflow.
     Own,
     /// A pairflow with another key, which cannot be checked here.
@@ -69,7 +69,7 @@ pub struct VerifyRow {
     /// What.
     pub what: String,
     /// What the check came to.
-    pub answer: Answer,
+    pub answer: VerifyAnswer,
     /// Whether it was checked and holds.
     pub holds: bool,
     /// What is wrong; empty if nothing is.
@@ -99,7 +99,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     rows.extend(certificate(&envelopes, bubble));
     rows.extend(package(bubble, &verified.state));
     rows.extend(commit(bubble, &verified.state));
-    let answer = rows.iter().map(|row| row.answer).max().unwrap_or(Answer::Unchecked);
+    let answer = rows.iter().map(|row| row.answer).max().unwrap_or(VerifyAnswer::Unchecked);
     Ok(VerifyReport {
         bubble_id: bubble.id.to_string(),
         envelopes: verified.envelopes,
@@ -108,41 +108,42 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
         certificate: verified.state.gate.certificate.clone(),
         rows,
         answer,
-        holds: answer == Answer::Holds,
+        holds: answer == VerifyAnswer::Holds,
     })
 }
 
 fn row(what: impl Into<String>, result: Result<(), String>) -> VerifyRow {
-    let answer = if result.is_ok() { Answer::Holds } else { Answer::Wrong };
+    let answer = if result.is_ok() { VerifyAnswer::Holds } else { VerifyAnswer::Wrong };
     VerifyRow { what: what.into(), answer, holds: result.is_ok(), problem: result.err().unwrap_or_default() }
 }
 
 /// A row about something that cannot be checked here.
 fn unchecked(what: impl Into<String>) -> VerifyRow {
-    VerifyRow { what: what.into(), answer: Answer::Unchecked, holds: false, problem: String::new() }
+    VerifyRow { what: what.into(), answer: VerifyAnswer::Unchecked, holds: false, problem: String::new() }
 }
 
 /// Says who wrote the log since it was created or last adopted.
-fn seal(bubble: &Bubble) -> Result<(Sealed, VerifyRow), EngineError> {
+fn seal(bubble: &Bubble) -> Result<(SealResult, VerifyRow), EngineError> {
     let Some(key) = bubble.engine.registry().key().map_err(StoreError::from)? else {
         let what = "seal: there is no key in your state directory, so it cannot be checked here who wrote the log";
-        return Ok((Sealed::OtherKey, unchecked(what)));
+        return Ok((SealResult::OtherKey, unchecked(what)));
     };
     let (judged, before) = bubble.log().seals(&key)?;
     let earlier =
         if before > 0 { format!("; {before} appends before it was adopted do not count") } else { String::new() };
     Ok(match judged.worst {
-        SealState::Own => (Sealed::Own, row(format!("seal: sealed by you{earlier}"), Ok(()))),
+        SealState::Own => (SealResult::Own, row(format!("seal: sealed by you{earlier}"), Ok(()))),
         SealState::OtherKey => {
             let what = format!("seal: sealed with another key, which cannot be checked here{earlier}");
-            (Sealed::OtherKey, unchecked(what))
+            (SealResult::OtherKey, unchecked(what))
         }
-        SealState::Unsealed => {
-            (Sealed::Unsealed, unchecked(format!("seal: not sealed, so it cannot be checked who wrote it{earlier}")))
-        }
+        SealState::Unsealed => (
+            SealResult::Unsealed,
+            unchecked(format!("seal: not sealed, so it cannot be checked who wrote it{earlier}")),
+        ),
         SealState::Broken => {
             let broken = "lines were changed or added after it was sealed".to_owned();
-            (Sealed::Broken, row(format!("seal: sealed by you{earlier}"), Err(broken)))
+            (SealResult::Broken, row(format!("seal: sealed by you{earlier}"), Err(broken)))
         }
     })
 }

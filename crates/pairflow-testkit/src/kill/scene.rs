@@ -22,7 +22,7 @@ use pairflow_core::rules::Rules;
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, RealDisk};
-use pairflow_engine::supervisor_client::{Ask, socket_path};
+use pairflow_engine::supervisor_client::{SupervisorRequest, socket_path};
 
 use crate::home::Home;
 use crate::sim::Witness;
@@ -382,7 +382,7 @@ impl Drop for SupervisorStandIn {
 fn answer(engine: &Engine, workspace: &Workspace, mut stream: UnixStream) -> std::io::Result<()> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
-    if let Ok(Ask::Wake { repo, id, .. }) = serde_json::from_str(&line)
+    if let Ok(SupervisorRequest::Wake { repo, id, .. }) = serde_json::from_str(&line)
         && let Ok(bubble) = engine.bubble(&repo, &id)
     {
         let waited_for =

@@ -13,7 +13,7 @@ use pairflow_core::view::ForeignNotice;
 use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
 use pairflow_engine::git::GitError;
 use pairflow_engine::supervisor_client::Client;
-use pairflow_engine::verbs::Hands;
+use pairflow_engine::verbs::Executor;
 use pairflow_engine::workspace::{Location, locate};
 
 use crate::app::{App, quoted};
@@ -164,8 +164,8 @@ impl App {
     }
 
     /// Returns whose hands carry out what a verb asks for.
-    pub fn hands(&self) -> Hands {
-        self.program.clone().map_or(Hands::Own, Hands::Supervisor)
+    pub fn hands(&self) -> Executor {
+        self.program.clone().map_or(Executor::Own, Executor::Supervisor)
     }
 
     /// Returns the program itself.

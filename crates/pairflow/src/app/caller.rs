@@ -11,12 +11,12 @@ use pairflow_core::bubble::Refusal;
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
 use pairflow_core::rules::DriverKind;
-use pairflow_engine::caller::{Caller, Namespaces};
+use pairflow_engine::agent_socket::{AgentCall, SendError, report_attempt, send};
+use pairflow_engine::caller::{CallerProcess, Namespaces};
 use pairflow_engine::engine::{AgentToken, Bubble, Denial, EngineError};
 use pairflow_engine::process::MARK;
-use pairflow_engine::seat::{Lost, Words, attempted, say};
-use pairflow_engine::supervisor_client::{Client, Line};
-use pairflow_engine::verbs::{AgentSays, Heard};
+use pairflow_engine::supervisor_client::{Client, SupervisorConnection};
+use pairflow_engine::verbs::{AgentReply, AgentRequest};
 
 use crate::app::App;
 use crate::args::BubbleArg;
@@ -80,7 +80,7 @@ impl App {
         about: Option<&BubbleArg>,
         repo: Option<&Path>,
     ) -> Result<(), CommandError> {
-        self.no_agents(verb, repo, Caller::this)?;
+        self.no_agents(verb, repo, CallerProcess::this)?;
         let Ok(engine) = self.engine() else { return Ok(()) };
         Namespaces::insist(&engine.dirs).map_err(|elsewhere| {
             if let Some(Ok(bubble)) = about.map(|about| self.bubble(about, verb)) {
@@ -93,10 +93,10 @@ impl App {
     /// Refuses what only the process of a pane does to an agent. That process may be on record already, as the agent
     /// that it is about to become; none of its parents is.
     pub(crate) fn only_panes(&self, verb: &str, repo: &Path) -> Result<(), CommandError> {
-        self.no_agents(verb, Some(repo), Caller::parents_of_this)
+        self.no_agents(verb, Some(repo), CallerProcess::parents_of_this)
     }
 
-    fn no_agents(&self, verb: &str, repo: Option<&Path>, caller: fn() -> Caller) -> Result<(), CommandError> {
+    fn no_agents(&self, verb: &str, repo: Option<&Path>, caller: fn() -> CallerProcess) -> Result<(), CommandError> {
         if let Some(caller) = self.caller() {
             self.record_attempt(&caller, verb);
             return Err(caller.refusal(verb));
@@ -125,7 +125,7 @@ impl App {
     /// log.
     fn record_attempt(&self, caller: &AgentCaller, verb: &str) {
         if let Some(socket) = &caller.socket {
-            return attempted(socket, verb);
+            return report_attempt(socket, verb);
         }
         let Some((bubble, agent)) = self.proven(caller) else { return };
         let reason = format!("'{verb}' is for people");
@@ -164,7 +164,7 @@ pub struct Proven {
     bubble: Bubble,
     agent: AgentId,
     driver: DriverKind,
-    line: Option<Line>,
+    line: Option<SupervisorConnection>,
 }
 
 /// An agent behind the socket of its seat.
@@ -230,7 +230,7 @@ impl App {
 
 impl Sender {
     /// Has the verb recorded; while the agent's own turn is still opening, that takes a little.
-    pub fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
+    pub fn say(&self, said: AgentRequest) -> Result<AgentReply, CommandError> {
         match self {
             Self::Own(proven) => proven.say(said),
             Self::Seat(seated) => seated.say(said),
@@ -248,9 +248,11 @@ impl Sender {
 }
 
 impl Proven {
-    fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
-        let heard =
-            self.bubble.hear(&self.agent, said, self.line.is_some()).map_err(|error| self.command_error(error))?;
+    fn say(&self, said: AgentRequest) -> Result<AgentReply, CommandError> {
+        let heard = self
+            .bubble
+            .handle_agent_request(&self.agent, said, self.line.is_some())
+            .map_err(|error| self.command_error(error))?;
         self.wake();
         Ok(heard)
     }
@@ -283,28 +285,28 @@ impl Proven {
 }
 
 impl Seated {
-    fn say(&self, said: AgentSays) -> Result<Heard, CommandError> {
-        let words = Words { said, id: self.id.as_deref(), cwd: self.cwd.as_deref(), patience: self.patience };
-        say(&self.socket, words).map_err(|lost| self.command_error(lost))
+    fn say(&self, said: AgentRequest) -> Result<AgentReply, CommandError> {
+        let words = AgentCall { said, id: self.id.as_deref(), cwd: self.cwd.as_deref(), patience: self.patience };
+        send(&self.socket, words).map_err(|lost| self.command_error(lost))
     }
 
-    fn command_error(&self, lost: Lost) -> CommandError {
+    fn command_error(&self, lost: SendError) -> CommandError {
         let socket = self.socket.display();
         let id = self.id.as_deref().unwrap_or("ID");
         match lost {
-            Lost::Denied(denial) => denial.into(),
-            Lost::Absent(_) => CommandError::io(format_args!(
+            SendError::Denied(denial) => denial.into(),
+            SendError::Absent(_) => CommandError::io(format_args!(
                 "nothing was recorded: no supervisor is running; ask the person to run `pairflow supervise` or \
                  `pairflow resume {id}`, then re-run the command."
             )),
-            Lost::Forbidden(why) => CommandError::io(format_args!(
+            SendError::Forbidden(why) => CommandError::io(format_args!(
                 "cannot connect to {socket} ({why}); tell the person that the agent's sandbox blocks pairflow."
             )),
-            Lost::Unanswered(why) => CommandError::io(format_args!(
+            SendError::Unanswered(why) => CommandError::io(format_args!(
                 "the supervisor did not answer ({why}), so the command may or may not be recorded; re-run the same command: \
                  duplicates are ignored."
             )),
-            Lost::TooLong => {
+            SendError::TooLong => {
                 CommandError::usage(format_args!("{lost}; put it into a file and refer to it with --ref."))
             }
         }

@@ -85,7 +85,7 @@ fn run(args: AdoptArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
             Ok(adopted) => {
                 let goes_on = adopted.moved_from.is_some() && !adopted.state.phase.is_final();
                 adoption.take(&bubble.id, adopted, args.json, out)?;
-                if goes_on && let Err(error) = app.hands().wake_at_home(&bubble) {
+                if goes_on && let Err(error) = app.hands().wake_with_environment(&bubble) {
                     out.warn(format_args!("{}", CommandError::from(error).message));
                 }
             }

@@ -2,7 +2,7 @@
 
 use pairflow_core::safe::safe;
 use pairflow_engine::engine::{Denial, EngineError};
-use pairflow_engine::verbs::AgentSays;
+use pairflow_engine::verbs::AgentRequest;
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, anyone, command, fits};
 
@@ -38,7 +38,7 @@ fn run(args: BriefArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     out.line(format_args!("{}", safe(text.trim_end())))?;
     if reader.is_some() && state.returned_to(&turn.agent).is_some() {
         // The brief says why the work came back. Whether that can be recorded or not, it was read.
-        let _ = app.sender(args.bubble.typed()).and_then(|sender| sender.say(AgentSays::BriefRead));
+        let _ = app.sender(args.bubble.typed()).and_then(|sender| sender.say(AgentRequest::BriefRead));
     }
     Ok(())
 }

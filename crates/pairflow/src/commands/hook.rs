@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{ArgMatches, FromArgMatches};
+use pairflow_engine::agent_socket::{HookAnswer, HookCall, HookName, report};
 use pairflow_engine::process::MARK;
-use pairflow_engine::seat::{HookAnswer, HookCall, HookName, report};
 use serde_json::{Value, json};
 
 use super::{App, Args, CommandEntry, CommandError, Out, anyone};

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pairflow_agents::script::{STATE_VARIABLE, Script, Turn, play};
+use pairflow_agents::script::{STATE_VARIABLE, Script, ScriptedTurn, play};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_engine::driver::LaunchFile;
 
@@ -83,7 +83,7 @@ fn script_agent(args: ScriptAgentArgs, app: &App, out: &mut Out) -> Result<(), C
     let state_dir = state.ok_or_else(|| {
         CommandError::usage(format_args!("{STATE_VARIABLE} is not set; the supervisor sets it for its agents."))
     })?;
-    let turn = Turn {
+    let turn = ScriptedTurn {
         script: &script,
         agent: args.agent.as_str(),
         n: args.nth,

@@ -10,7 +10,7 @@ use pairflow_core::ids::{FindingId, MsgId};
 use pairflow_core::log::Key;
 use pairflow_core::view::StateFields;
 use pairflow_core::view::waiting::WaitFor;
-use pairflow_engine::verbs::{AgentSays, Handover, Heard};
+use pairflow_engine::verbs::{AgentReply, AgentRequest, PassRequest};
 use serde::Serialize;
 
 use super::{App, Args, CommandEntry, CommandError, Out, anyone, command, nonempty};
@@ -134,7 +134,7 @@ pub(crate) struct RecordedCall<'a> {
 
 impl<'a> RecordedCall<'a> {
     /// Makes it from the answer to a call.
-    pub(crate) fn of(heard: &'a Heard) -> Self {
+    pub(crate) fn of(heard: &'a AgentReply) -> Self {
         Self { id: heard.id.as_ref(), repeated: heard.repeated, came_back: &heard.came_back, state: &heard.state }
     }
 }
@@ -143,7 +143,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mut args = PassArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
     name_repeated(matches, &mut args.review)?;
-    let heard = sender.say(AgentSays::Pass(Box::new(handover(app, &args)?)))?;
+    let heard = sender.say(AgentRequest::Pass(Box::new(handover(app, &args)?)))?;
     sender.warn_if_alone(out);
     if args.json {
         return out.json("recorded/1", &RecordedCall::of(&heard));
@@ -197,10 +197,10 @@ fn name_repeated(matches: &ArgMatches, review: &mut ReviewArgs) -> Result<(), Co
 }
 
 /// Puts together what is said, from flags and files.
-fn handover(app: &App, args: &PassArgs) -> Result<Handover, CommandError> {
+fn handover(app: &App, args: &PassArgs) -> Result<PassRequest, CommandError> {
     let summary = app.message("--summary", &args.summary)?;
     let reviewed = reviewed(app, &args.review)?;
-    Ok(Handover {
+    Ok(PassRequest {
         summary,
         refs: args.refs.clone(),
         intent: args.intent.map(Into::into),
@@ -302,7 +302,7 @@ pub const ASK_HUMAN: CommandEntry = command!("ask-human", Agents, AskHumanArgs, 
 fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let sender = app.sender(args.id.as_deref())?;
     let question = app.message("--question", &args.question)?;
-    let heard = sender.say(AgentSays::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
+    let heard = sender.say(AgentRequest::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
     if args.json {
         return out.json("recorded/1", &RecordedCall::of(&heard));
     }
@@ -353,7 +353,7 @@ fn converged(args: ConvergedArgs, app: &App, out: &mut Out) -> Result<(), Comman
     let summary = app.message("--summary", &args.summary)?;
     let explanation = explanation(app, args.explain.as_deref())?;
     let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(Key));
-    let heard = sender.say(AgentSays::Converged { summary, refs, explanation, reviewed, key })?;
+    let heard = sender.say(AgentRequest::Converged { summary, refs, explanation, reviewed, key })?;
     sender.warn_if_alone(out);
     if args.json {
         return out.json("recorded/1", &RecordedCall::of(&heard));

@@ -102,7 +102,7 @@ fn restart(args: RestartArgs, app: &App, out: &mut Out) -> Result<(), CommandErr
     let bubble = app.bubble_that(fits::attachable, &args.bubble, "restart")?;
     app.hands().announce(&bubble);
     let state = bubble.apply(&Command::Restart { reason: "restarted by a person".to_owned() })?.state;
-    app.hands().wake_at_home(&bubble)?;
+    app.hands().wake_with_environment(&bubble)?;
     if args.json {
         return status::print_json(app, out, &bubble, &state);
     }

@@ -6,7 +6,7 @@ use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::{GitError, GitHead, Repo, head};
-use pairflow_engine::stage::{Activity, held_notice};
+use pairflow_engine::session::{Activity, held_notice};
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, anyone, command};
 
@@ -83,7 +83,7 @@ fn here_and_now(app: &App, bubble: &Bubble, state: &BubbleState) -> Result<Statu
 /// Returns the status with what the supervisor has heard of the agents.
 pub(crate) fn shown(app: &App, bubble: &Bubble, state: &BubbleState) -> Status {
     let now = app.clock.now();
-    let heard = Activity::shown(&bubble.control, &bubble.id, now);
+    let heard = Activity::recorded(&bubble.control, &bubble.id, now);
     Status::heard(state, now, state.phase.turn().and_then(|turn| heard.of(&turn.agent)))
 }
 

@@ -36,7 +36,7 @@ fn run(args: StopArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if !args.json {
         out.line(format_args!("Cancelled bubble {}", bubble.id))?;
     }
-    let left = bubble.left();
+    let left = bubble.running_processes();
     if !left.is_nothing() {
         let runs = if left.programs > 1 { "run" } else { "runs" };
         out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` shows when they are gone"));

@@ -12,7 +12,7 @@ use pairflow_core::view::timeline::{TimelineRow, TimelineState};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
 use pairflow_engine::store::StoreError;
 use pairflow_engine::supervise::{Setup, once, run as run_supervisor};
-use pairflow_engine::supervisor_client::{Ask, Client, Health, Reply, Stopped, spawn};
+use pairflow_engine::supervisor_client::{Client, Health, Stopped, SupervisorRequest, SupervisorStatus, spawn};
 use serde::Serialize;
 
 use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, command, people};
@@ -76,7 +76,7 @@ impl SupervisorShown {
     }
 
     /// One that ran and is gone, if there was one.
-    fn that(reply: Option<Reply>) -> Self {
+    fn that(reply: Option<SupervisorStatus>) -> Self {
         Self {
             running: false,
             answers: false,
@@ -129,7 +129,7 @@ fn shown_after(client: &Client<'_>, stopped: Stopped) -> SupervisorShown {
 }
 
 fn status(out: &mut Out, health: Health) -> Result<(), CommandError> {
-    let Reply { pid, version, bubbles, busy, agents } = match health {
+    let SupervisorStatus { pid, version, bubbles, busy, agents } = match health {
         Health::Answers(reply) => reply,
         Health::Hangs(pid) => {
             let process = pid.map(|pid| format!(", process {pid},")).unwrap_or_default();
@@ -183,7 +183,9 @@ fn supervise(args: SuperviseArgs, app: &App, out: &mut Out) -> Result<(), Comman
     }
     let engine = app.engine()?;
     spawn(&engine, &app.program()?)?;
-    let pid = Client::new(&engine).ask(&Ask::Status).map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
+    let pid = Client::new(&engine)
+        .ask(&SupervisorRequest::Status)
+        .map_or_else(|_| "?".to_owned(), |reply| reply.pid.to_string());
     out.line(format_args!("The supervisor is running in the background, process {pid}"))
 }
 
@@ -191,7 +193,7 @@ fn supervise(args: SuperviseArgs, app: &App, out: &mut Out) -> Result<(), Comman
 fn run_in_foreground(app: &App) -> Result<(), CommandError> {
     let setup = Setup {
         engine: app.engine()?,
-        driver: Arc::new(Drivers::new(app.program()?)),
+        driver: Arc::new(Drivers { program: app.program()? }),
         program: app.program()?,
         say: timestamped_reporter(app.clock.clone()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -203,7 +205,7 @@ fn run_in_foreground(app: &App) -> Result<(), CommandError> {
 fn settle_once(app: &App, out: &mut Out, repo: Option<&Path>) -> Result<(), CommandError> {
     let engine = app.engine()?;
     let root = app.place(repo)?.repo.root;
-    if let Ok(reply) = Client::new(&engine).ask(&Ask::Status) {
+    if let Ok(reply) = Client::new(&engine).ask(&SupervisorRequest::Status) {
         wake_all(&engine, &root)?;
         return out.line(format_args!(
             "A supervisor is already running, process {}; it was told to look at the bubbles.",

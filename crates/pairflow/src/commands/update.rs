@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::verbs::InConflict;
+use pairflow_engine::verbs::ConflictPolicy;
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people, status};
 
@@ -33,11 +33,11 @@ pub struct UpdateArgs {
 }
 
 impl UpdateArgs {
-    fn conflict(&self) -> InConflict {
+    fn conflict(&self) -> ConflictPolicy {
         match (self.resolved, self.keep) {
-            (false, _) => InConflict::Stop,
-            (true, false) => InConflict::Edited,
-            (true, true) => InConflict::Kept,
+            (false, _) => ConflictPolicy::Stop,
+            (true, false) => ConflictPolicy::Edited,
+            (true, true) => ConflictPolicy::Kept,
         }
     }
 }

@@ -3,7 +3,7 @@
 use pairflow_core::counted::counted;
 use pairflow_core::facts::Certificate;
 use pairflow_core::safe::safe_line;
-use pairflow_engine::verbs::{Answer, VerifyReport, verify};
+use pairflow_engine::verbs::{VerifyAnswer, VerifyReport, verify};
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, TextLine, Tone, anyone, command};
 
@@ -45,9 +45,9 @@ fn run(args: VerifyArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     } else {
         for row in &report.rows {
             let (paint, mark) = match row.answer {
-                Answer::Holds => (Tone::Good, "ok     "),
-                Answer::Unchecked => (Tone::Warn, "unknown"),
-                Answer::Wrong => (Tone::Bad, "wrong  "),
+                VerifyAnswer::Holds => (Tone::Good, "ok     "),
+                VerifyAnswer::Unchecked => (Tone::Warn, "unknown"),
+                VerifyAnswer::Wrong => (Tone::Bad, "wrong  "),
             };
             let problem = if row.problem.is_empty() { String::new() } else { format!(": {}", row.problem) };
             out.paint(&TextLine::new().add(paint, mark).plain(format!("  {}{problem}", row.what)))?;
@@ -55,9 +55,9 @@ fn run(args: VerifyArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         out.line(format_args!("{}", verdict(&report)))?;
     }
     match report.answer {
-        Answer::Holds => Ok(()),
-        Answer::Unchecked => Err(CommandError::silent(Exit::Refused)),
-        Answer::Wrong => Err(CommandError::silent(Exit::LogDamaged)),
+        VerifyAnswer::Holds => Ok(()),
+        VerifyAnswer::Unchecked => Err(CommandError::silent(Exit::Refused)),
+        VerifyAnswer::Wrong => Err(CommandError::silent(Exit::LogDamaged)),
     }
 }
 
@@ -66,12 +66,12 @@ fn verdict(report: &VerifyReport) -> String {
     let id = &report.bubble_id;
     let lines = counted(report.envelopes, "line");
     match (report.answer, &report.certificate) {
-        (Answer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
-        (Answer::Unchecked, _) => {
+        (VerifyAnswer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
+        (VerifyAnswer::Unchecked, _) => {
             format!("Nothing is wrong in {lines} of bubble {id}, but the rows marked unknown cannot be checked here.")
         }
-        (Answer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
-        (Answer::Holds, Some(certificate)) => {
+        (VerifyAnswer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
+        (VerifyAnswer::Holds, Some(certificate)) => {
             let (tree, how) = (certificate.tree.short(), accepted(certificate));
             let waived = match &certificate.waived[..] {
                 [] => String::new(),

@@ -71,7 +71,7 @@ fn worktree(repo_scope: &RepoScope, bubble: &Bubble, state: &BubbleState, report
 
 /// Names what still runs for a bubble that is over; a supervisor that looks at it ends that.
 fn leftovers(bubble: &Bubble, report: &mut Report) {
-    let (left, id) = (bubble.left(), &bubble.id);
+    let (left, id) = (bubble.running_processes(), &bubble.id);
     if !left.is_nothing() {
         let runs = if left.programs > 1 { "run" } else { "runs" };
         let found = format!("bubble {id} has ended, but {left} of it still {runs}");
