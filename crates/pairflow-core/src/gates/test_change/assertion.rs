@@ -76,7 +76,7 @@ pub(super) fn read_call<'a>(tokens: Tokens<'_, 'a>, at: usize) -> Option<(Assert
     let named = OWN_FUNCTIONS.iter().filter_map(|start| bare.strip_prefix(start));
     let own = named.into_iter().any(|rest| rest.starts_with(|c: char| c == '_' || c.is_uppercase()));
     let starts = own || listed("assert expect require raises warns fail", bare) || name.contains("snapshot");
-    let defined = listed("fn def func function class", before) || (before == "." && name == "expect");
+    let defined = listed("fn def func function class", before) || (name == "expect" && listed(". [", before));
     if !starts || defined {
         return None;
     }
@@ -132,13 +132,15 @@ impl<'a> Assertion<'a> {
         let boolean = is_false || alone("true|True") || has("==|===|is true|True");
         let negations =
             tokens.iter().take_while(|token| token.is_any(&["!", "not", "("])).filter(|token| !token.is("("));
-        let turned = [verb_in(FALSE), verb_in("not"), negations.count() % 2 == 1, is_false];
+        let either = has("||") || has("or");
+        let joined = either || has("&&|and");
+        // In `!a && b` only a part is turned.
+        let turned = [verb_in(FALSE), verb_in("not"), negations.count() % 2 == 1 && !joined, is_false && !joined];
         let holds = turned.into_iter().fold(holds, |holds, turned| holds != turned);
         let differs = has("!=|!==") || has("is not");
         let equals = !differs && (has("==|===|is") || verb_in(EQUAL));
         let same = equals == holds;
         let nothing = has("None|nil|null|undefined");
-        let either = has("||") || has("or");
         let (words, literals) = names(&tokens);
         let calls = calls(verbs, sides);
         let (kind, strength) = match (equals || differs) && !boolean {
@@ -152,11 +154,15 @@ impl<'a> Assertion<'a> {
                 (verbs[verbs.len() - 1].as_str(), Strength::Exact)
             }
             false if !holds => ("is not", Strength::Exact),
-            false if calls.iter().any(|call| listed(EMPTY, call) || listed(EQUAL, call)) => ("is", Strength::Exact),
+            // `a && b` says two things.
+            false if joined || calls.iter().any(|call| listed(EMPTY, call) || listed(EQUAL, call)) => {
+                ("is", Strength::Exact)
+            }
             false => ("is", Strength::Partial),
         };
         let bounds = |side: &Tokens<'_, '_>| split(side, &["<", ">", "<=", ">=", "in"]).len() > 1;
-        let loose = if holds { either } else { has("&&|and") } || (kind.starts_with("is") && sides.iter().any(bounds));
+        let loose =
+            if holds { either } else { joined && !either } || (kind.starts_with("is") && sides.iter().any(bounds));
         let most = if loose { Strength::Partial } else { limit(&calls, sides, &tokens, holds) };
         Self { line, strength: strength.min(most), kind: kind.to_owned(), words, literals, covers_many: false }
     }

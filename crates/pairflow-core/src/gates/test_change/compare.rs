@@ -81,7 +81,7 @@ struct Comparison<'a> {
     skips: [Vec<SkipMark<'a>>; 2],
     /// The new names of tests.
     renamed: BTreeMap<String, String>,
-    /// What only the new side asserts, by language.
+    /// What tests and changed lines assert on the new side only, by language.
     added: BTreeSet<(Language, String)>,
 }
 
@@ -91,6 +91,8 @@ struct TestFile {
     deleted: bool,
     /// The words and literals of the added lines.
     added: BTreeSet<String>,
+    /// The keys of the assertions that only the new side of a unit makes.
+    asserted: BTreeSet<String>,
 }
 
 /// One test, or the lines of a hunk outside of any visible test.
@@ -139,7 +141,13 @@ impl<'a> Comparison<'a> {
         let path = file.path();
         let Some(language) = Language::of(path).filter(|_| may_hold_tests(path)) else { return };
         let deleted = file.new_path.is_none();
-        self.files.push(TestFile { path: path.to_owned(), language, deleted, added: BTreeSet::new() });
+        self.files.push(TestFile {
+            path: path.to_owned(),
+            language,
+            deleted,
+            added: BTreeSet::new(),
+            asserted: BTreeSet::new(),
+        });
         for hunk in &file.hunks {
             self.hunks += 1;
             for (nth, side) in side::read(hunk, language, is_test_file(path)).iter().enumerate() {
@@ -224,8 +232,10 @@ impl<'a> Comparison<'a> {
         }
         self.units.iter_mut().for_each(TestUnit::strike_out);
         for unit in &self.units {
-            let new = unit.sides[1].assertions.iter().filter(|one| one.counts);
-            self.added.extend(new.map(|one| (self.files[unit.file].language, one.key.clone())));
+            let file = &mut self.files[unit.file];
+            file.asserted.extend(unit.sides[1].assertions.iter().map(|one| one.key.clone()));
+            let counting = unit.sides[1].assertions.iter().filter(|one| one.counts);
+            self.added.extend(counting.map(|one| (file.language, one.key.clone())));
         }
     }
 
@@ -246,7 +256,7 @@ impl<'a> Comparison<'a> {
     /// Moves what one test says to another one, to be compared there.
     fn hand_over(&mut self, from: usize, to: usize) {
         let given = std::mem::take(&mut self.units[from]);
-        self.units[from].file = given.file;
+        (self.units[from].file, self.units[from].name) = (given.file, given.name.clone());
         let heir = &mut self.units[to];
         let moved_to = heir.sides[1].named.filter(|_| given.file != heir.file);
         if let (Some(old), Some(new)) = (given.name, &heir.name) {
@@ -261,6 +271,13 @@ impl<'a> Comparison<'a> {
             mine.assigned.append(&mut side.assigned);
             mine.words.append(&mut side.words);
         }
+    }
+
+    /// Returns the old assertions of a unit that no new one repeats.
+    fn lost_assertions<'u>(&self, unit: &'u TestUnit<'a>) -> Vec<&'u Located<'a>> {
+        let file = &self.files[unit.file];
+        let repeated = |key: &String| file.asserted.contains(key) || self.added.contains(&(file.language, key.clone()));
+        unit.sides[0].assertions.iter().filter(|one| !repeated(&one.key)).collect()
     }
 
     fn compare(&self, unit: &TestUnit<'a>) -> Vec<TestChange> {
@@ -278,10 +295,11 @@ impl<'a> Comparison<'a> {
             return Vec::new();
         }
         let mut changes = Vec::new();
+        let mut row_reported = false;
         let covers_many = new.assertions.iter().any(|one| one.assertion.covers_many);
         let mut rest = new.assertions.iter();
         let mut free: Vec<&Located<'_>> = rest.by_ref().take(MOST_COMPARED).collect();
-        for one in old.assertions.iter().filter(|one| !self.added.contains(&(file.language, one.key.clone()))) {
+        for one in self.lost_assertions(unit) {
             match best_partner(&one.assertion, &free) {
                 Some(nth) => {
                     let partner = free.remove(nth);
@@ -290,6 +308,8 @@ impl<'a> Comparison<'a> {
                     changes.extend(kind.map(|kind| change(partner.here, kind, partner.text)));
                 }
                 None if covers_many || covered(one) || unit.excuses(&one.assertion) => {}
+                // The first of several rows is enough.
+                None if one.assertion.kind == "row" && std::mem::replace(&mut row_reported, true) => {}
                 None => changes.push(change(one.here, TestChangeKind::Weakened, one.text)),
             }
         }
@@ -333,7 +353,7 @@ impl<'a> Comparison<'a> {
     fn deleted_files(&self) -> impl Iterator<Item = TestChange> {
         let known: BTreeSet<usize> =
             self.units.iter().filter(|unit| unit.name.is_some()).map(|unit| unit.file).collect();
-        let asserting = self.units.iter().filter(|unit| !unit.sides[0].assertions.is_empty()).map(|unit| unit.file);
+        let asserting = self.units.iter().filter(|unit| !self.lost_assertions(unit).is_empty()).map(|unit| unit.file);
         let lost = asserting.filter(move |file| !known.contains(file)).map(|file| &self.files[file]);
         let lost = lost.filter(|file| file.deleted && is_test_file(&file.path));
         lost.map(|file| TestChange::new(&file.path, 1, TestChangeKind::Deleted, &file.path))
@@ -366,13 +386,16 @@ impl TestUnit<'_> {
         new.assertions.retain(|one| !counts.get_mut(&one.key).is_some_and(|(_, new)| strike(new)));
     }
 
-    /// Returns whether an assertion may go: it says nothing, or what it is vague about is gone or asserted elsewhere.
+    /// Returns whether an assertion may go: it says nothing, or its subject is gone or asserted otherwise.
     fn excuses(&self, assertion: &Assertion<'_>) -> bool {
         let [old, new] = &self.sides;
         let removed = |word: &str| old.assigned.contains(word) && !new.assigned.contains(word);
         let mut subjects = assertion.words.iter().filter(|word| !matches!(**word, "is_ok" | "is_some" | "is_err"));
+        let names_all = |one: &Assertion<'_>| assertion.words.iter().all(|word| one.words.contains(word));
         match assertion.strength {
             Strength::Nothing => true,
+            // `assert!(a)` became a part of `assert!(a && b)`.
+            _ if assertion.kind.starts_with("is") && new.assertions.iter().any(|one| names_all(&one.assertion)) => true,
             Strength::Vague => {
                 !assertion.words.is_empty() && subjects.all(|word| new.words.contains(word) || removed(word))
             }
