@@ -162,7 +162,7 @@ fn a_command_that_is_recorded_says_so_when_no_supervisor_can_be_started() {
     let log = state(&home).join("supervisor.log");
     std::fs::remove_file(&log).unwrap();
     std::fs::create_dir(&log).unwrap();
-    let failed = home.pairflow(&["pause", "b1"]).ends(3).says("bubble b1 is recorded, but not carried out");
+    let failed = home.pairflow(&["pause", "b1"]).ends(3).says("recorded in bubble b1, but not carried out");
     failed.says(&log.display().to_string()).says("pairflow supervise --once");
     assert_eq!(home.status("b1")["paused"], true);
 }
