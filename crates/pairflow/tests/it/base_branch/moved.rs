@@ -31,7 +31,7 @@ fn finished_work_goes_on_when_its_base_has_moved() {
     let text = std::fs::read_to_string(format!("{worktree}/done.txt")).unwrap();
     assert!(text.contains("<<<<<<<") && text.contains("theirs") && text.contains("done"), "{text}");
     let brief = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/x-2/artifacts/brief-codex.md")).unwrap();
-    assert!(brief.contains("resolve the markers in done.txt"), "{brief}");
+    assert!(brief.contains("resolve the conflict markers in done.txt"), "{brief}");
     finish(&home, "x-2", &[("done.txt", "done and theirs\n")]);
     assert_eq!(home.git(&["rev-parse", "bubble/x-2^"]), home.git(&["rev-parse", "main"]));
     home.pairflow(&["merge", "x-2", "--here", "--yes"]).ok();

@@ -59,7 +59,7 @@ fn a_bubble_that_has_lost_its_log_is_seen_and_told_of() {
     for verb in ["status", "log", "verify", "start", "inbox"] {
         home.pairflow(&[verb, "b1"]).ends(5).says("the log of bubble b1 is missing").says("next: pairflow doctor");
     }
-    home.pairflow(&["create", "--id", "b1", "--task", "t", "--test", "true"]).ends(5).says("is gone");
+    home.pairflow(&["create", "--id", "b1", "--task", "t", "--test", "true"]).ends(5).says("is missing");
     home.pairflow(&["doctor"]).ends(5).says("log of b1").says("restore transcript.ndjson");
     std::fs::write(&log, kept).unwrap();
     home.pairflow(&["status", "b1"]).ok();

@@ -198,6 +198,6 @@ act() {
     assert!(log.contains(void) && !log.contains("after claude's turn, 1 file"), "{log}");
     let brief = bubble.repo.join(".pairflow/bubbles/late/artifacts/brief-claude.md");
     let brief = std::fs::read_to_string(brief).unwrap();
-    assert!(brief.contains("it is NOT KNOWN WHO changed it") && !brief.contains("turn of yours"), "{brief}");
+    assert!(brief.contains("it is NOT KNOWN WHO changed this") && !brief.contains("turn of yours"), "{brief}");
     bubble.stop();
 }

@@ -30,7 +30,7 @@ fn a_template_is_used_only_after_it_was_trusted_and_as_it_was_at_the_start() {
     home.commit("pairflow-templates/implementer.md.j2", IMPLEMENTER, "templates");
     let refused = new(&home, "b1", &[]).ends(1).says("not trusted").says("House rules for").says("implementer.md.j2");
     assert_eq!(home.pairflow(&["list", "--json"]).ok().json()["bubbles"].as_array().map_or(0, Vec::len), 0);
-    new(&home, "b1", &["--trust=0123"]).ends(1).says("do not have the hash");
+    new(&home, "b1", &["--trust=0123"]).ends(1).says("have another hash than 0123");
     new(&home, "b1", &[&offered(&refused)]).ok();
     assert!(brief(&home, "b1").starts_with("# House rules for codex\n\n> do it\n"), "{}", brief(&home, "b1"));
     // It is asked once; a later edit changes no bubble that runs, and is asked about for the next one.
