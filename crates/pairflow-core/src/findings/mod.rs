@@ -3,5 +3,7 @@
 pub mod feedback;
 pub mod identity;
 mod ledger;
+mod row;
 
 pub use ledger::*;
+pub use row::*;

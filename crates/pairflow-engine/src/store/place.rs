@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use pairflow_core::log::Machine;
-use pairflow_core::log::machine::Places;
+use pairflow_core::log::Places;
 
 use super::error::StoreError;
 use super::log::Log;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::bubble::{BubbleState, StateFields};
 use crate::ids::BubbleId;
-use crate::log::machine::{Machine, Places};
+use crate::log::envelope::{Machine, Places};
 use crate::log::{Body, Envelope};
 
 impl Machine for BubbleState {
