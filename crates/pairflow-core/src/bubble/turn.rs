@@ -225,7 +225,8 @@ fn with_evidence(mut conclusion: Conclusion, facts: Facts<'_>, look: &Look<'_>) 
         conclusion.clean = None;
     }
     let changed = look.tree_changed.then_some(Reason::TreeChanged);
-    let lacking = facts.without_evidence().chain(look.checks_changed.then_some(Reason::ChecksChanged)).chain(changed);
+    let lacking =
+        facts.without_evidence(&[]).chain(look.checks_changed.then_some(Reason::ChecksChanged)).chain(changed);
     let lacking: Vec<_> = lacking.collect();
     if conclusion.next == Next::Accept && !lacking.is_empty() {
         conclusion = Conclusion { clean: None, next: Next::Review, seats: conclusion.seats, reasons: lacking };

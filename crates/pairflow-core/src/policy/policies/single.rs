@@ -1,7 +1,7 @@
 //! The `single` policy: one agent, checked by pairflow, reviewed by nobody.
 
 use crate::log::{Next, Reason};
-use crate::policy::send_back::{concluded, send_back};
+use crate::policy::seam::{concluded, send_back};
 use crate::policy::{After, Conclusion, Facts, Look, Policy, questions};
 
 /// The policy of a task without a reviewer.

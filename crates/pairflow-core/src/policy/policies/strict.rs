@@ -9,8 +9,8 @@ use crate::facts::{CleanReview, RowState, Seat, Seats};
 use crate::findings::Row;
 use crate::ids::AgentId;
 use crate::log::{Next, Question, Reason};
-use crate::policy::send_back::{concluded, send_back};
-use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet, criteria, questions};
+use crate::policy::seam::{concluded, send_back};
+use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet, questions};
 use crate::rules::Rules;
 
 /// The policy of a bubble.
@@ -81,8 +81,8 @@ impl Policy for Strict {
         let missing = || Unmet::Reviews { by: facts.streak.iter().map(|review| review.agent.clone()).collect() };
         let reviews = (!suffices(facts.rules, facts.streak)).then(missing);
         let alternation = (!alternated(facts)).then_some(Unmet::NoAlternation);
-        let evidence = criteria::work(facts).chain(criteria::findings(facts)).chain(criteria::checks(facts));
-        let rest = criteria::questions(facts).into_iter().chain(criteria::person(facts));
+        let evidence = facts.unmet_work().chain(facts.unmet_findings()).chain(facts.unmet_checks());
+        let rest = facts.unmet_questions().into_iter().chain(facts.unmet_explanation());
         evidence.chain(reviews).chain(alternation).chain(rest).collect()
     }
 
