@@ -4,11 +4,11 @@ use crate::bubble::preview::Claimed;
 use crate::bubble::{
     BubbleState, Command, Decided, Package, Phase, Refusal, Stage, Turn, key_of, questions, slices, turn,
 };
-use crate::counted::list;
 use crate::facts::Seat;
 use crate::ids::{AgentId, Party};
 use crate::log::{ApprovalRequest, Body, Convergence, Event, QuestionKind, Warning};
 use crate::policy::{Facts, Unmet, waivers};
+use crate::text::list;
 
 impl Refusal {
     /// What is written down of a command that was refused.

@@ -9,10 +9,10 @@ use crate::bubble::questions::{asked, only_about, question_about, take_back, wan
 use crate::bubble::{
     BubbleState, Command, Decided, Hindrance, Notice, OpenQuestion, Parked, Phase, Refusal, converge, turn,
 };
-use crate::counted::counted;
 use crate::facts::Seat;
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind};
+use crate::text::counted;
 use crate::time::{Moment, Timestamp};
 
 /// How often an agent is reminded in one turn that it has not handed over.

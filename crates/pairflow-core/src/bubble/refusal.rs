@@ -2,12 +2,12 @@
 
 use crate::bubble::StateName;
 use crate::bubble::next_step::{form, next_in, numbers, with_slices, with_steps};
-use crate::counted::list;
 use crate::facts::Seat;
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
 use crate::log::Waivable;
 use crate::log::{MAX_QUESTIONS, MAX_TITLE};
 use crate::policy::Unmet;
+use crate::text::list;
 
 /// Who is told that a command was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::check;
-use super::error::{Complaint, ConfigError, ConfigErrors, Place};
-use super::layer::{Origin, QualityMode, Set, Source, json};
-use super::webhook::Webhook;
+use super::check::Webhook;
+use super::origin::{Complaint, ConfigError, ConfigErrors, Place};
+use super::origin::{Origin, QualityMode, Set, Source, json};
 
 /// How many mistakes of one file are reported.
 const MOST_ERRORS: usize = 50;

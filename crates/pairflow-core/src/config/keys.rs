@@ -9,12 +9,12 @@
 use std::collections::BTreeMap;
 
 use super::check;
+use super::check::Webhook;
 use super::form::{
     Address, Checking, CommandLine, Form, Given, List, Name, Number, OneOf, OnlyTrue, Reading, Strict, Text, Truth,
 };
-use super::layer::{Explained, QualityMode, Set, json};
+use super::origin::{Explained, QualityMode, Set, json};
 use super::table::{Key, Keyed, Until, Who, Written, keys};
-use super::webhook::Webhook;
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::{
     BubbleKind, ChecksIn, ContextMode, CustomAgent, DriverKind, HookKind, Permissions, PromptBy, Rules, WorkMode,

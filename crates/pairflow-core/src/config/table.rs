@@ -1,7 +1,7 @@
 //! What an entry of the key table holds, and what is made of the entries.
 
 use super::form::{Checking, Given, Reading, Shape};
-use super::layer::{Explained, toml_value};
+use super::origin::{Explained, toml_value};
 
 /// Makes a layer out of its part of the key table. Everything that depends on which keys there are follows from here, so
 /// an entry that lacks a column does not compile.

@@ -25,22 +25,34 @@ macro_rules! messages {
             $($(#[$doc])* $name,)*
         }
 
+        impl Body {
+            /// Returns the message type of this payload.
+            pub fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$name(_) => Kind::$name,)*
+                }
+            }
+
+            /// Writes the payload as JSON.
+            pub fn to_json(&self) -> String {
+                let json = match self {
+                    $(Self::$name(payload) => serde_json::to_string(payload),)*
+                };
+                json.expect("a payload has text keys only, so it is always writable as JSON")
+            }
+        }
+
         impl Payload for Body {
             type Kind = Kind;
 
             const FORMAT: u32 = 2;
 
             fn kind(&self) -> Kind {
-                match self {
-                    $(Self::$name(_) => Kind::$name,)*
-                }
+                self.kind()
             }
 
             fn to_json(&self) -> String {
-                let json = match self {
-                    $(Self::$name(payload) => serde_json::to_string(payload),)*
-                };
-                json.expect("a payload has text keys only, so it is always writable as JSON")
+                self.to_json()
             }
 
             fn read<'de, D: Deserializer<'de>>(kind: Kind, json: D) -> Result<Self, D::Error> {

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use crate::counted::list;
 use crate::facts::{Certificate, CheckStand, CleanReview, Explanation, Place, RowStand, RowState};
 use crate::findings::{Ledger, Row};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
 use crate::log::{Reason, Waivable};
 use crate::progress::{CheckState, Evidence, Rounds, Said};
 use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
+use crate::text::list;
 
 /// The facts of one loop.
 #[derive(Debug, Clone, Copy)]

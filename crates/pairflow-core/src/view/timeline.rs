@@ -10,7 +10,7 @@ use crate::facts::{Outcome, Place, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
     ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Judged,
-    Kind, Lifecycle, Next, Pass, Payload, Reason, Reply, Warning,
+    Kind, Lifecycle, Next, Pass, Reason, Reply, Warning,
 };
 use crate::policy;
 use crate::rules::Change;

@@ -3,10 +3,10 @@
 use std::time::{Duration, Instant};
 
 use pairflow_core::bubble::{BubbleState, Command, Decided, Refusal, decide, earlier};
-use pairflow_core::counted::counted;
 use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
 use pairflow_core::respond::handle;
+use pairflow_core::text::counted;
 use pairflow_core::view::inbox::inbox_ndjson;
 use pairflow_core::view::messages::message_file;
 

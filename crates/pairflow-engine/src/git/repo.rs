@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::CommitId;
 use pairflow_core::safe::steers;
-use pairflow_core::similar::distance;
+use pairflow_core::text::distance;
 
 use super::error::GitError;
 use super::head::{Head, head};

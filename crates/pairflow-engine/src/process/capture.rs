@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use pairflow_core::counted::counted;
+use pairflow_core::text::counted;
 
 /// The head and the tail of what was written; the middle is only counted.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pairflow_core::counted::counted;
+use pairflow_core::text::counted;
 
 use crate::engine::Bubble;
 use crate::process::{is_alive, records};

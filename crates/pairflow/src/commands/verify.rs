@@ -1,9 +1,9 @@
 //! `pairflow verify`: recomputes the certificate.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::counted::counted;
 use pairflow_core::facts::Certificate;
 use pairflow_core::safe::safe_line;
+use pairflow_core::text::counted;
 use pairflow_engine::verbs::{Answer, VerifyReport, verify};
 
 use crate::app::App;

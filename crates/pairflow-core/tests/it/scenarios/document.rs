@@ -262,8 +262,7 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
 fn a_claim_of_convergence_cannot_speak_for_the_person() {
     let play = play(&READ.replace("codex: pass clean stepped", "codex: converged explained"));
     let refused = play.lines.last().unwrap();
-    let reason =
-        "not converged yet: a person's confirmation that the document is understood; it is asked for once all else holds";
+    let reason = "not converged yet: a person's confirmation that the document is understood; it is asked for once all else holds";
     assert_eq!(*refused, format!("refused: {reason}"));
 }
 
@@ -308,7 +307,10 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
          human: reply accept",
     );
     let waived = play.state.gate.certificate.unwrap().waived;
-    assert_eq!(waived, ["F1 P1 no scope", "two clean reviews", "the person's confirmation that the document is understood"]);
+    assert_eq!(
+        waived,
+        ["F1 P1 no scope", "two clean reviews", "the person's confirmation that the document is understood"]
+    );
 }
 
 #[test]

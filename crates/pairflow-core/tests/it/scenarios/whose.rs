@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::{advance, owed};
 use pairflow_core::ids::{AgentId, Party};
-use pairflow_core::log::{Body, Envelope, Event, Kind, QuestionKind, Warning};
+use pairflow_core::log::{Body, Envelope, Event, QuestionKind, Warning};
 use pairflow_core::time::Timestamp;
 use pairflow_core::view::status::{Status, render};
 use pairflow_testkit::script::{Play, play};
@@ -105,7 +105,7 @@ fn a_question_that_does_not_say_so_is_about_the_turns_holder() {
     let mut play = after(&["codex: shows 'trust'"]);
     let question = &play.log.last().unwrap().event.body;
     assert!(question.to_json().contains(r#""about":"codex""#), "{}", question.to_json());
-    let old = Body::from_json(Kind::HumanQuestion, r#"{"question":"a dialog","kind":"dialog"}"#).unwrap();
+    let old = Body::HumanQuestion(serde_json::from_str(r#"{"question":"a dialog","kind":"dialog"}"#).unwrap());
     assert_eq!(old.to_json(), r#"{"question":"a dialog","kind":"dialog"}"#);
     play.state.gate.questions[0].about = None;
     play.line("codex: shows 'trust'");

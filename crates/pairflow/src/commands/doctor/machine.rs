@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pairflow_core::config::Layer;
-use pairflow_core::counted::counted;
+use pairflow_core::text::counted;
 use pairflow_engine::engine::Control;
 use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
 use pairflow_engine::supervisor_client::{Client, Health};

@@ -1,6 +1,6 @@
 //! What a doctor found, row by row.
 
-use pairflow_core::counted::counted;
+use pairflow_core::text::counted;
 use serde::Serialize;
 
 use crate::exit::{CommandError, Exit};

@@ -1,4 +1,4 @@
-//! A number with its noun: "1 minute", "2 minutes".
+//! Small helpers for text: a number with its noun, a short list of files, and how much two names resemble each other.
 
 use std::fmt::Display;
 
@@ -17,6 +17,13 @@ pub(crate) fn list(files: &[String]) -> String {
     }
 }
 
+/// Counts the insertions, deletions, replacements and swaps of neighbours between two names. Upper and lower case are
+/// the same here, and so are `-` and `_`.
+pub fn distance(left: &str, right: &str) -> usize {
+    let plain = |text: &str| text.to_lowercase().replace('-', "_");
+    strsim::osa_distance(&plain(left), &plain(right))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,5 +33,14 @@ mod tests {
         assert_eq!(counted(0_u32, "minute"), "0 minutes");
         assert_eq!(counted(1_u64, "minute"), "1 minute");
         assert_eq!(counted(2_usize, "minute"), "2 minutes");
+    }
+
+    #[test]
+    fn each_slip_of_a_finger_counts_once() {
+        assert_eq!(distance("main", "main"), 0);
+        assert_eq!(distance("mian", "main"), 1);
+        assert_eq!(distance("", "main"), 4);
+        assert_eq!(distance("Max-Rounds", "max_rounds"), 0);
+        assert!(distance("mastr", "master") < distance("mastr", "develop"));
     }
 }
