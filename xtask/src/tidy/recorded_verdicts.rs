@@ -9,7 +9,7 @@ use super::tokens::{self, PathUse};
 use super::tree::{File, Problem, Rust, Tree};
 
 const MACHINE: &str = "crates/pairflow-core/src/bubble/";
-const EVOLVE: &str = "crates/pairflow-core/src/bubble/evolve/";
+const EVOLVE: &str = "crates/pairflow-core/src/bubble/evolve";
 /// The type whose methods may ask a policy.
 const STATE: &str = "BubbleState";
 /// The files of the machine that may fold facts; the first only names what the others may use.

@@ -1,11 +1,11 @@
 //! What can be asked of a bubble: by an agent, a person, the clock, or the result of an effect.
 
-use crate::bubble::{BubbleState, Caller};
-use crate::facts::Seat;
-use crate::facts::{Answers, Explanation, Finding, Step};
-use crate::facts::{Receipt, Snapshot};
+use crate::bubble::{BubbleState, Caller, Refusal};
+use crate::facts::{Answers, Explanation, Finding, Receipt, Seat, Snapshot, Step};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
-use crate::log::{CommitIdentity, Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
+use crate::log::{
+    Body, CommitIdentity, Conflict, Decision, Event, Intent, Key, Lifecycle, Person, Waivable, Workspace,
+};
 use crate::rules::{BubbleKind, Rules};
 use crate::time::{Moment, Timestamp};
 
@@ -507,4 +507,59 @@ pub struct Package {
     pub commit_message: String,
     /// The hash of its text.
     pub sha256: String,
+}
+
+/// What a command leads to: facts to record, and files that must be on disk before them.
+///
+/// What the shell owes the world afterwards is asked of [`crate::bubble::owed`], never remembered here.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use = "a decision that is not recorded never happened"]
+pub struct Decided {
+    /// The facts, in order; recorded all or not at all.
+    pub events: Vec<Event>,
+    /// Files beneath `artifacts/` that the facts point to.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// A file beneath `artifacts/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its name, relative to `artifacts/`.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+impl Decided {
+    /// A decision with these facts and no file.
+    pub(crate) fn of(events: Vec<Event>) -> Self {
+        Self { events, artifacts: Vec::new() }
+    }
+
+    /// A decision with one fact.
+    pub(crate) fn one(event: Event) -> Self {
+        Self::of(vec![event])
+    }
+}
+
+/// A fact about the bubble itself.
+pub(super) fn own(state: &BubbleState, event: Lifecycle) -> Event {
+    Event::own(state.rounds.round, Body::Lifecycle(event))
+}
+
+/// Refuses what must not happen while the base branch is being merged.
+pub(super) fn not_updating(state: &BubbleState, command: &'static str) -> Result<(), Refusal> {
+    if !state.gate.updating {
+        return Ok(());
+    }
+    let why = Some("the base branch is being merged into the worktree".to_owned());
+    Err(Refusal::WrongState { state: state.phase.name(), command, why })
+}
+
+/// Refuses a finding that is not open.
+pub(super) fn open_row(state: &BubbleState, id: FindingId) -> Result<(), Refusal> {
+    match state.ledger.get(id) {
+        Some(row) if row.is_open() => Ok(()),
+        _ => Err(Refusal::UnknownFinding { id: id.to_string() }),
+    }
 }

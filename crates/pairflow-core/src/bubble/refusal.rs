@@ -1,11 +1,9 @@
 //! The core saying no: a full sentence, and the one command that goes on.
 
 use crate::bubble::StateName;
-use crate::bubble::next_step::{form, next_in, numbers, with_slices, with_steps};
-use crate::facts::Seat;
+use crate::facts::{Seat, StepName};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
-use crate::log::Waivable;
-use crate::log::{MAX_QUESTIONS, MAX_TITLE};
+use crate::log::{MAX_QUESTIONS, MAX_TITLE, Waivable};
 use crate::policy::Unmet;
 use crate::text::list;
 
@@ -444,6 +442,7 @@ impl Refusal {
             Self::QuestionOpen { .. }
             | Self::TooManyQuestions
             | Self::UnknownQuestion { .. }
+            | Self::NoDecision
             | Self::PermissionDecision
             | Self::UnnamedPermission { .. } => format!("pairflow inbox {id}"),
             Self::WhichQuestion { open } => {
@@ -451,7 +450,6 @@ impl Refusal {
                 format!("pairflow reply {id} --question {first} --message '…'")
             }
             Self::OnlyInPane { .. } => format!("pairflow attach {id}"),
-            Self::NoDecision => format!("pairflow inbox {id}"),
             Self::CannotAccept { .. } => format!("pairflow reply {id} --decision continue --message '…'"),
             Self::WorktreeDiffers { .. } => format!("pairflow request-rework {id} --message '…'"),
             Self::OutOfScope { .. } => format!("pairflow commit {id} --override-scope --reason '…'"),
@@ -466,40 +464,7 @@ impl Refusal {
             }
             Self::LostRace(inner) => return inner.next_of_person(id),
             Self::WrongBranch { .. } => return self.next_of_agent(id),
-            Self::NotYourTurn { .. }
-            | Self::NoSeat { .. }
-            | Self::LongTitle { .. }
-            | Self::TooMany { .. }
-            | Self::NoDeclaration
-            | Self::NothingBlocks
-            | Self::FindingsFromImplementer
-            | Self::AnswersOfOtherSeat { .. }
-            | Self::TwoAnswers { .. }
-            | Self::RepeatedTwice { .. }
-            | Self::StillFails { .. }
-            | Self::NoReproducer { .. }
-            | Self::NotItsReproducer { .. }
-            | Self::WaivedByPerson { .. }
-            | Self::StepsMissing { .. }
-            | Self::NoStepsHere
-            | Self::NoOutline
-            | Self::StepOfReviewer { .. }
-            | Self::NoBlockersHere { .. }
-            | Self::NothingToHandOver { .. }
-            | Self::Unresolved { .. }
-            | Self::UnknownCheck { .. }
-            | Self::CheckPasses { .. }
-            | Self::NotReviewer { .. }
-            | Self::NotConverged { .. }
-            | Self::SlicesMissing { .. }
-            | Self::NoSuchSlice { .. }
-            | Self::NoQuestion
-            | Self::UnknownFinding { .. }
-            | Self::WaivedAlready { .. }
-            | Self::NotWaived { .. }
-            | Self::UnknownPolicy { .. }
-            | Self::Endless { .. }
-            | Self::NotOwed => format!("pairflow status {id}"),
+            _ => format!("pairflow status {id}"),
         })
     }
 
@@ -538,38 +503,7 @@ impl Refusal {
                 return form(what, id).filter(|line| Self::is_of_agent(line));
             }
             Self::LostRace(inner) => return inner.next_of_agent(id),
-            Self::WrongState { .. }
-            | Self::Untimely { .. }
-            | Self::NotYourTurn { .. }
-            | Self::StillOpening { .. }
-            | Self::Paused { .. }
-            | Self::QuestionOpen { .. }
-            | Self::TooManyQuestions
-            | Self::NoSeat { .. }
-            | Self::TooMany { .. }
-            | Self::NoQuestion
-            | Self::WhichQuestion { .. }
-            | Self::UnknownQuestion { .. }
-            | Self::NoDecision
-            | Self::PermissionDecision
-            | Self::OnlyInPane { .. }
-            | Self::UnnamedPermission { .. }
-            | Self::CannotAccept { .. }
-            | Self::WorktreeDiffers { .. }
-            | Self::AnotherPackage
-            | Self::UnknownFinding { .. }
-            | Self::NoSuchSlice { .. }
-            | Self::UnknownCheck { .. }
-            | Self::CheckPasses { .. }
-            | Self::WaivedAlready { .. }
-            | Self::NotWaived { .. }
-            | Self::OutOfScope { .. }
-            | Self::CommitUnderWay
-            | Self::BadRules { .. }
-            | Self::FixedKeys { .. }
-            | Self::UnknownPolicy { .. }
-            | Self::Endless { .. }
-            | Self::NotOwed => format!("pairflow status {id}"),
+            _ => format!("pairflow status {id}"),
         })
     }
 
@@ -587,4 +521,60 @@ fn other_seat(seat: Seat) -> &'static str {
         Seat::Reviewer => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
         Seat::Judge => "a judge decides the dispute that it is shown, and answers nothing else",
     }
+}
+
+/// A line that hands over a document or its review, with all steps that belong to it: without them it would be refused.
+pub(super) fn with_steps(line: String) -> String {
+    if !line.starts_with("pairflow pass ") || line.contains(" --step ") {
+        return line;
+    }
+    let reviews = [" --no-findings", " --finding", " --reopen"].iter().any(|option| line.contains(option));
+    let steps = if reviews { &StepName::ALL[..] } else { &[StepName::DryRun] };
+    steps.iter().fold(line, |line, step| format!("{line} --step {}='…'", step.name()))
+}
+
+/// A line that says to have found nothing, with all slices of the change: without one of them it would be refused.
+pub(super) fn with_slices(line: String, slices: u32) -> String {
+    let clean = line.contains(" --no-findings") || line.starts_with("pairflow converged ");
+    if !clean || slices == 0 || line.contains(" --reviewed ") {
+        return line;
+    }
+    format!("{line} --reviewed {}", numbers(&(1..=slices).collect::<Vec<_>>()).replace(' ', ""))
+}
+
+/// The command line in which a text that was missing or did not fit has its place.
+pub(super) fn form(what: &str, id: &BubbleId) -> Option<String> {
+    Some(match what {
+        "the summary" => "pairflow pass --summary '…'".to_owned(),
+        "the question" => "pairflow ask-human --question '…'".to_owned(),
+        "the message" => format!("pairflow inbox {id}"),
+        "the commit message" => format!("pairflow commit {id} --message '…'"),
+        "the reason of the waiver" => format!("pairflow waive --id {id} F1 --reason '…'"),
+        "a blocker" => "pairflow pass --summary '…' --step dry-run='…' --blocker '…'".to_owned(),
+        "the reason of a dispute" => "pairflow pass --summary '…' --dispute F1 --reason '…'".to_owned(),
+        "the review" => "pairflow pass --summary '…' --findings FILE".to_owned(),
+        "the reason of the override" => format!("pairflow commit {id} --override-scope --reason '…'"),
+        // The same command with a shorter reason or key, or without one.
+        _ => return None,
+    })
+}
+
+/// The command that fits a bubble in `state`.
+pub(super) fn next_in(state: StateName, id: &BubbleId) -> String {
+    match state {
+        StateName::Created => format!("pairflow start {id}"),
+        StateName::PreparingWorkspace => format!("pairflow start {id}"),
+        StateName::Running => format!("pairflow status {id}"),
+        StateName::WaitingHuman => format!("pairflow inbox {id}"),
+        StateName::ReadyForApproval => format!("pairflow ok {id}"),
+        StateName::ApprovedForCommit => format!("pairflow commit {id}"),
+        StateName::Committed => "pairflow supervise --once".to_owned(),
+        StateName::Done => format!("pairflow merge {id}"),
+        StateName::Failed | StateName::Cancelled => format!("pairflow log {id}"),
+    }
+}
+
+/// Numbers one after the other: `1, 2, 3`.
+pub(super) fn numbers(of: &[u32]) -> String {
+    of.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bubble::{BubbleState, Stage, evolve, wanted};
+use crate::bubble::{BubbleState, Stage, evolve};
 use crate::facts::Seats;
 use crate::facts::{Answers, Finding};
 use crate::facts::{Outcome, Place, Snapshot};
@@ -114,7 +114,7 @@ fn row(envelope: &Envelope, who: String, what: &str, tone: Tone) -> TimelineRow 
 fn permission(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Body::HumanReply(reply) = &envelope.event.body else { return None };
     let open = before.gate.questions.iter().find(|open| Some(&open.id) == envelope.event.in_reply_to.as_ref())?;
-    let (agent, what) = wanted(open).filter(|_| envelope.event.sender == Party::Human)?;
+    let (agent, what) = open.wanted().filter(|_| envelope.event.sender == Party::Human)?;
     Some(match reply.decision {
         Some(Decision::Accept) => with(&format!("allows {agent} once: {what}"), &reply.message),
         _ => with(&format!("does not allow {agent}: {what}"), &reply.message),

@@ -1,17 +1,15 @@
-//! Turns: who is next, which tree the turn before left, and what a review came to.
+//! Turns: who is next, which tree the turn before left, what a review came to, and what agents are told.
 
-use crate::progress::Evidence;
 use std::collections::BTreeSet;
 
 use crate::bubble::{
-    BubbleState, CHECK_TRIES, Handover, NOTES_KEPT, Phase, SUMMARIES_KEPT, SUPERSEDED_KEPT, Stage, Turn,
+    BubbleState, CHECK_TRIES, Handover, Known, NOTES_KEPT, Notice, Parked, Phase, SUMMARIES_KEPT, SUPERSEDED_KEPT,
+    Stage, Turn,
 };
-use crate::facts::RoundRoles;
-use crate::facts::{Outcome, Place, Receipt, Snapshot};
-use crate::facts::{Seat, Seats};
+use crate::facts::{Outcome, Place, Receipt, RoundRoles, Seat, Seats, Snapshot};
 use crate::ids::{AgentId, FindingId, Party};
-use crate::log::{Judged, Next, Pass, Reason, Verdict};
-use crate::progress::{CheckState, Returned, RoundStage, Said, WentBack};
+use crate::log::{Control, ControlAction, Delivery, Judged, Lifecycle, Next, Pass, Reason, Verdict};
+use crate::progress::{CheckState, Evidence, Returned, RoundStage, Said, WentBack};
 use crate::time::Moment;
 
 /// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
@@ -339,5 +337,90 @@ pub(super) fn closing(state: &mut BubbleState) -> Option<&mut Handover> {
     match &mut state.phase.turn_mut()?.stage {
         Stage::Closing(handover) => Some(handover),
         _ => None,
+    }
+}
+
+/// The holder of the open turn is to be told; an older notice to the same agent says nothing that this one does not.
+pub(super) fn notify_holder(state: &mut BubbleState) {
+    let Phase::Running(turn) = &state.phase else { return };
+    if !turn.is_open() || !state.notifies() {
+        return;
+    }
+    let (agent, turn) = (turn.agent.clone(), turn.number);
+    state.presence.notices += 1;
+    // The turn has moved on: nobody else has anything to read any more.
+    state.presence.outbox.clear();
+    state.presence.outbox.push(Notice { number: state.presence.notices, agent, turn, attempts: 0, sent: None });
+}
+
+/// An agent did something that it can only do after reading, and with an account that is not used up.
+pub(super) fn has_read(state: &mut BubbleState, agent: &AgentId) {
+    knows_return(state, agent);
+    state.sits_down(agent);
+    state.presence.outbox.retain(|notice| notice.agent != *agent);
+    state.presence.parked = state.presence.parked.take().filter(|parked| parked.agent != *agent);
+}
+
+/// From here on `agent` knows that its work came back, if it did: the same words are a new hand-over.
+fn knows_return(state: &mut BubbleState, agent: &AgentId) {
+    if state.phase.turn().is_some_and(|turn| turn.agent == *agent) {
+        state.rounds.returned = None;
+    }
+}
+
+/// The holder of the turn gave a sign of life.
+pub(super) fn heard(state: &mut BubbleState, sender: &Party, at: Moment) {
+    if let Some(turn) = state.phase.turn_mut().filter(|turn| *sender == Party::Agent(turn.agent.clone())) {
+        turn.heard = at;
+    }
+}
+
+pub(super) fn delivered(state: &mut BubbleState, to: &Party, delivery: &Delivery, at: Moment) {
+    if delivery.acknowledged {
+        state.presence.outbox.retain(|notice| notice.number != delivery.notice);
+        if let Party::Agent(agent) = to {
+            knows_return(state, agent);
+            state.sits_down(agent);
+        }
+        heard(state, to, at);
+        return;
+    }
+    if let Some(notice) = state.presence.outbox.iter_mut().find(|notice| notice.number == delivery.notice) {
+        notice.attempts = delivery.attempt;
+        notice.sent = Some(at);
+    }
+}
+
+pub(super) fn session_known(state: &mut BubbleState, fact: &Lifecycle) {
+    let Lifecycle::AgentSession { agent, turn, seat, session } = fact else { return };
+    state.note_session(Known { agent, turn: *turn, seat: *seat, id: session.as_ref() });
+}
+
+/// An intervention that is about the agents' programs.
+pub(super) fn intervened(state: &mut BubbleState, control: &Control, to: &Party, at: Moment) {
+    match (control.action, to) {
+        (ControlAction::Nudge, _) => {
+            if let Some(turn) = state.phase.turn_mut() {
+                turn.nudges += 1;
+                turn.heard = at;
+            }
+        }
+        (ControlAction::Restart, _) => {
+            state.presence.restarts += 1;
+            state.presence.parked = None;
+            state.presence.outbox.clear();
+            notify_holder(state);
+        }
+        (ControlAction::Park, Party::Agent(agent)) => {
+            state.presence.parked = control.until.map(|until| Parked { agent: agent.clone(), since: at, until });
+        }
+        (ControlAction::Unpark, _) => {
+            state.presence.parked = None;
+            if let Some(turn) = state.phase.turn_mut() {
+                turn.heard = at;
+            }
+            notify_holder(state);
+        }
+        _ => {}
     }
 }

@@ -1,21 +1,20 @@
-//! A turn: its opening, the hand-over that ends it, the tree that it leaves, and the checks that run on that tree.
+//! A turn: its opening, the hand-over that ends it, and the tree that it leaves, with the verdict on a review.
 
-use crate::bubble::decided::own;
-use crate::bubble::questions::{own_question, question_about, question_of_checks};
+use super::questions::{discussion, own_question, question_about};
+use crate::bubble::command::{open_row, own};
 use crate::bubble::{
-    BubbleState, CHECK_TRIES, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, answers, key_of, preview,
-    questions, slices,
+    BubbleState, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, derived, key_of, missing_checks,
 };
-use crate::facts::{Outcome, Place, Receipt, Seat, Snapshot, Step, StepName};
-use crate::ids::{FindingId, Party, TreeId};
+use crate::facts::{Answers, Place, Receipt, RowState, Seat, Snapshot, Step, StepName};
+use crate::findings::Row;
+use crate::ids::{AgentId, FindingId, Party, TreeId};
 use crate::log::{Body, Event, Evidence, Intent, Judged, Lifecycle, Next, Pass, QuestionKind, Reason, Verdict};
-use crate::policy::{Conclusion, Facts, Look, quoted};
-use crate::progress::CheckState;
+use crate::policy::{Conclusion, Facts, Look};
 use crate::rules::{BubbleKind, Check};
 use crate::safe::{cut, safe};
 
 /// A hand-over in a running bubble.
-pub(super) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {
+pub(crate) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {
     may_act(state, turn, &pass.by, "pass")?;
     if turn.seat == Seat::Judge {
         return Err(Refusal::NothingToHandOver { by: pass.by.clone(), round: state.rounds.round });
@@ -25,9 +24,9 @@ pub(super) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Resu
     }
     blocked(state, turn.seat, &pass.blockers)?;
     let findings = declared(state, turn.seat, pass)?;
-    answers::admit(state, &pass.by, turn.seat, &pass.answers)?;
+    admit_answers(state, &pass.by, turn.seat, &pass.answers)?;
     steps_done(state, turn.seat, &pass.steps)?;
-    slices::admit(turn, &pass.reviewed)?;
+    admit_slices(turn, &pass.reviewed)?;
     on_its_branch(state, &pass.head)?;
     let inferred = match turn.seat {
         Seat::Implementer => Intent::Review,
@@ -47,10 +46,10 @@ pub(super) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Resu
         Seat::Implementer => &state.rounds.seats.reviewer,
         Seat::Reviewer | Seat::Judge => &state.rounds.seats.implementer,
     };
-    slices::read(state, turn, &pass.by, &body)?;
-    answers::admit_claim(state, pass, &body)?;
+    read_all_slices(state, turn, &pass.by, &body)?;
+    admit_claim(state, pass, &body)?;
     if turn.seat == Seat::Reviewer {
-        preview::explained(state, &pass.by, &body)?;
+        derived::explained(state, &pass.by, &body)?;
     }
     let event = Event {
         sender: Party::Agent(pass.by.clone()),
@@ -62,12 +61,12 @@ pub(super) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Resu
         key: key_of(state, &Command::Pass(pass.clone())),
     };
     let mut events = vec![event];
-    events.extend(pass.discuss.then(|| questions::discussion(state, &pass.by, &pass.summary)));
+    events.extend(pass.discuss.then(|| discussion(state, &pass.by, &pass.summary)));
     Ok(Decided::of(events))
 }
 
 /// Whether `by` may act now: it is its turn, the turn is open, and nobody paused.
-pub(super) fn may_act(
+pub(crate) fn may_act(
     state: &BubbleState,
     turn: &Turn,
     by: &crate::ids::AgentId,
@@ -96,7 +95,7 @@ pub(super) fn may_act(
 fn opening(state: &BubbleState, turn: &Turn) -> String {
     match &turn.stage {
         Stage::Closing(handover) => format!("the tree that {} left is not recorded yet", handover.by),
-        Stage::Opening => match super::missing_checks(state).first() {
+        Stage::Opening => match missing_checks(state).first() {
             Some((check, _)) => format!("the check '{}' has not finished", check.name),
             None => match state.facts().to_reproduce().next() {
                 Some((finding, _)) => format!("the reproducer of {finding} has not finished"),
@@ -179,8 +178,93 @@ fn on_its_branch(state: &BubbleState, head: &HeadSeen) -> Result<(), Refusal> {
 /// How many lines of a program's output are quoted in a question, and how many columns of each.
 const QUOTED: (usize, usize) = (8, 160);
 
+/// Refuses answers that are not this seat's, or that speak of no open row.
+fn admit_answers(state: &BubbleState, by: &AgentId, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
+    let foreign = match seat {
+        Seat::Implementer => answers.of_reviewer().next(),
+        Seat::Reviewer => answers.of_implementer().next(),
+        Seat::Judge => answers.of_implementer().chain(answers.of_reviewer()).next(),
+    };
+    if foreign.is_some() {
+        return Err(Refusal::AnswersOfOtherSeat { seat });
+    }
+    if answers.disputed.iter().any(|dispute| dispute.reason.trim().is_empty()) {
+        return Err(Refusal::Empty { what: "the reason of a dispute" });
+    }
+    for id in answers.of_implementer().chain(answers.confirmed.iter().copied()) {
+        open_row(state, id)?;
+    }
+    for id in &answers.reopened {
+        match state.ledger.get(*id) {
+            None => return Err(Refusal::UnknownFinding { id: id.to_string() }),
+            Some(row) if row.state == RowState::Waived => return Err(Refusal::WaivedByPerson { id: *id }),
+            Some(_) => {}
+        }
+    }
+    answers.retracted.iter().try_for_each(|id| retractable(state, by, *id))?;
+    let disputed = |id: &FindingId| answers.disputed.iter().any(|dispute| dispute.finding == *id);
+    let twice = answers.confirmed.iter().find(|id| answers.reopened.contains(id));
+    if let Some(id) = twice.or_else(|| answers.fixed.iter().find(|id| disputed(id))) {
+        return Err(Refusal::TwoAnswers { id: *id });
+    }
+    let confirmed =
+        |is: fn(&Row) -> bool| answers.confirmed.iter().filter(move |id| state.ledger.get(**id).is_some_and(is));
+    let proven = confirmed(Row::proven).find(|id| !answers.retracted.contains(id));
+    match (proven, confirmed(Row::unresolved).next()) {
+        (Some(id), _) => Err(Refusal::StillFails { id: *id }),
+        (None, Some(id)) => Err(Refusal::Unresolved { id: *id }),
+        (None, None) => Ok(()),
+    }
+}
+
+/// Whether `by` may take back the reproducer of row `id`: it is the one who brought it.
+fn retractable(state: &BubbleState, by: &AgentId, id: FindingId) -> Result<(), Refusal> {
+    let Some(row) = state.ledger.get(id) else { return Err(Refusal::UnknownFinding { id: id.to_string() }) };
+    match row.reproducer_by() {
+        None => Err(Refusal::NoReproducer { id }),
+        Some(author) if author != by => Err(Refusal::NotItsReproducer { id, author: author.clone() }),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Refuses a review that asks for changes and would count as a clean one all the same, because nothing in it blocks.
+fn admit_claim(state: &BubbleState, pass: &PassCommand, body: &Pass) -> Result<(), Refusal> {
+    match pass.insists && derived::would_be_clean(state, &pass.by, body) {
+        true => Err(Refusal::NothingBlocks),
+        false => Ok(()),
+    }
+}
+
+/// Refuses the number of a slice that this turn does not have.
+pub(crate) fn admit_slices(turn: &Turn, reviewed: &[u32]) -> Result<(), Refusal> {
+    let (of, count, limit) = (turn.slices, reviewed.len(), turn.slices as usize);
+    if of > 0 && count > limit {
+        return Err(Refusal::TooMany { what: "slices", count, limit });
+    }
+    match reviewed.iter().find(|number| **number == 0 || **number > of) {
+        Some(number) => Err(Refusal::NoSuchSlice { number: *number, of }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the slices of this turn that are not among `reviewed`.
+pub(crate) fn missing_slices(turn: &Turn, reviewed: &[u32]) -> Vec<u32> {
+    (1..=turn.slices).filter(|number| !reviewed.contains(number)).collect()
+}
+
+/// Refuses a hand-over that would count as clean, or that says to have found nothing, although not all was read.
+fn read_all_slices(state: &BubbleState, turn: &Turn, by: &AgentId, pass: &Pass) -> Result<(), Refusal> {
+    let missing = missing_slices(turn, &pass.reviewed);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let nothing = pass.findings.as_ref().is_some_and(Vec::is_empty) && pass.answers.reopened.is_empty();
+    let clean = derived::would_be_clean(state, by, pass);
+    if nothing || clean { Err(Refusal::SlicesMissing { missing, of: turn.slices }) } else { Ok(()) }
+}
+
 /// A snapshot was taken: after a hand-over, or because the tree was not the expected one.
-pub(super) fn snapshot(state: &BubbleState, snapshot: &Snapshot) -> Result<Decided, Refusal> {
+pub(crate) fn snapshot(state: &BubbleState, snapshot: &Snapshot) -> Result<Decided, Refusal> {
     let stage = state.phase.turn().map(|turn| &turn.stage);
     let owed = match stage {
         Some(Stage::Closing(handover)) => snapshot.author == handover.author(),
@@ -199,7 +283,7 @@ pub(super) fn snapshot(state: &BubbleState, snapshot: &Snapshot) -> Result<Decid
 }
 
 /// The verdict on the review that left `snapshot`; nothing if it was no review that left it.
-pub(super) fn verdict_on_review(state: &BubbleState, snapshot: &Snapshot) -> Option<Verdict> {
+pub(crate) fn verdict_on_review(state: &BubbleState, snapshot: &Snapshot) -> Option<Verdict> {
     let Stage::Closing(handover) = &state.phase.turn()?.stage else { return None };
     let changed = state.tree() != Some(&snapshot.tree);
     if handover.seat != Seat::Reviewer {
@@ -248,7 +332,7 @@ pub fn found_author(state: &BubbleState, tree: &TreeId) -> Option<Party> {
 }
 
 /// The reproducer of a finding was run on the newest snapshot.
-pub(super) fn reproduced(state: &BubbleState, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
+pub(crate) fn reproduced(state: &BubbleState, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
     let here = state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
     let wanted = state.facts().to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
     if !here || !wanted {
@@ -259,84 +343,22 @@ pub(super) fn reproduced(state: &BubbleState, finding: FindingId, receipt: &Rece
 }
 
 /// A check was run where it was owed.
-pub(super) fn checked(state: &BubbleState, receipt: &Receipt) -> Result<Decided, Refusal> {
+pub(crate) fn checked(state: &BubbleState, receipt: &Receipt) -> Result<Decided, Refusal> {
     let is_this = |(check, place): &(&Check, Place)| {
         check.name == receipt.check && check.command == receipt.command && *place == receipt.place
     };
-    let wanted = super::missing_checks(state).iter().any(is_this);
-    if !wanted || state.tree() != Some(&receipt.tree) || given_up(state, &receipt.check) {
+    let wanted = missing_checks(state).iter().any(is_this);
+    if !wanted || state.tree() != Some(&receipt.tree) || state.has_given_up(&receipt.check) {
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Receipt { receipt: receipt.clone() };
     Ok(Decided::one(Event::own(state.rounds.round, Body::Evidence(fact))))
 }
 
-/// The question about a check that passed with caches and fails without.
-pub(super) fn differs(state: &BubbleState) -> Option<Event> {
-    let asked = |name: &String| {
-        state.gate.questions.iter().any(|open| open.kind == QuestionKind::Differs && open.checks.contains(name))
-    };
-    let passed = |name: &String| state.evidence.receipts.iter().any(|one| one.check == *name && one.outcome.passed());
-    let differs = |check: &&Check| {
-        let failed = matches!(state.check(&check.name), CheckState::Failed(receipt) if receipt.place == Place::Fresh);
-        failed && passed(&check.name) && !asked(&check.name)
-    };
-    let check = state.rules.checks.iter().find(differs)?;
-    let receipt = state.evidence.receipts.iter().rev().find(|receipt| receipt.check == check.name)?;
-    let (id, name, tail) = (&state.id, &receipt.check, quoted(receipt));
-    let text = format!(
-        "the check '{name}' passed where build caches and installed packages are kept, and fails in a fresh checkout of the \
-         same tree.\n'{name}' runs: {}{tail}\n\
-         To run it there once more: `pairflow reply {id} --decision continue`.\n\
-         A message lets the failure count: the work goes back to be repaired.\n\
-         If something has to be installed first, say so with `pairflow config set {id} commands.setup='…'`, or correct the \
-         command with `pairflow config set {id} commands.{name}='…'`; it then runs again.\n\
-         A waiver (`pairflow waive {id} {name} --reason '…'`) accepts the work whatever the check says.",
-        receipt.command
-    );
-    Some(question_of_checks(state, QuestionKind::Differs, text, [name.as_str()]))
-}
-
-/// The one question about all checks that could not be run, once nothing else is left to try.
-pub(super) fn could_not_check(after: &BubbleState) -> Option<Event> {
-    let asked = after.gate.questions.iter().any(|open| open.kind == QuestionKind::CouldNotCheck);
-    let opening = after.phase.turn().is_some_and(|turn| turn.stage == Stage::Opening);
-    if asked || !opening {
-        return None;
-    }
-    let missing: Vec<_> = super::missing_checks(after).into_iter().map(|(check, _)| check).collect();
-    if missing.is_empty() || !missing.iter().all(|check| given_up(after, &check.name)) {
-        return None;
-    }
-    let why = after.evidence.receipts.iter().rev().find_map(|receipt| match &receipt.outcome {
-        Outcome::CouldNotCheck { why } => Some(why.as_str()),
-        _ => None,
-    });
-    let names = missing.iter().map(|check| format!("'{}'", check.name)).collect::<Vec<_>>().join(", ");
-    let (checks, them) = if missing.len() == 1 { ("check", "it") } else { ("checks", "them") };
-    let last = after.evidence.receipts.iter().rev().find(|one| matches!(one.outcome, Outcome::CouldNotCheck { .. }));
-    let tail = last.map(quoted).unwrap_or_default();
-    let id = &after.id;
-    let question = format!(
-        "the {checks} {names} could not be run ({}).{tail}\n\
-         continue: tries again.\n\
-         accept: records {them} as not available for this tree; the work can then be accepted without.\n\
-         If the setup command or a check command is wrong, correct it: `pairflow config set {id} commands.setup='…'`; it \
-         then runs again.",
-        why.unwrap_or("no reason is known")
-    );
-    let checks = missing.iter().map(|check| check.name.as_str());
-    Some(question_of_checks(after, QuestionKind::CouldNotCheck, question, checks))
-}
-
-fn given_up(state: &BubbleState, check: &str) -> bool {
-    state.evidence.could_not.get(check).is_some_and(|tries| *tries >= CHECK_TRIES)
-}
-
 /// Everything before a turn is done.
-pub(super) fn open(state: &BubbleState, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
+pub(crate) fn open(state: &BubbleState, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
     let ready = turn.stage == Stage::Opening && turn.number == number && !state.paused && !state.gate.updating;
-    if !ready || !super::missing_checks(state).is_empty() || state.facts().to_reproduce().next().is_some() {
+    if !ready || !missing_checks(state).is_empty() || state.facts().to_reproduce().next().is_some() {
         return Err(Refusal::NotOwed);
     }
     let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone(), slices };
@@ -346,7 +368,7 @@ pub(super) fn open(state: &BubbleState, turn: &Turn, number: u32, slices: u32) -
 }
 
 /// The process of the agent whose turn it is ended without a hand-over.
-pub(super) fn agent_ended(
+pub(crate) fn agent_ended(
     state: &BubbleState,
     turn: &Turn,
     number: u32,
@@ -378,6 +400,6 @@ fn last_lines(output: &str) -> String {
 }
 
 /// An effect failed again and again.
-pub(super) fn trouble(state: &BubbleState, reason: &str) -> Decided {
+pub(crate) fn trouble(state: &BubbleState, reason: &str) -> Decided {
     Decided::one(own_question(state, QuestionKind::Trouble, reason.to_owned()))
 }

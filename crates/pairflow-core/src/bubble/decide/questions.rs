@@ -1,17 +1,63 @@
-//! The person and the questions: asking, answering, pausing, resuming.
+//! The person: questions and their answers, pauses, waivers. Also how pairflow asks its own questions and takes them back.
 
-use crate::bubble::decided::not_updating;
-use crate::bubble::{BubbleState, CHECK_TRIES, Command, Decided, OpenQuestion, Refusal, Turn, key_of, questions};
+use crate::bubble::command::{not_updating, open_row};
+use crate::bubble::{BubbleState, Command, Decided, OpenQuestion, Refusal, Stage, Turn, key_of};
+use crate::facts::RowState;
 use crate::findings::Row;
-use crate::ids::Party;
-use crate::log::MAX_QUESTIONS;
-use crate::log::{Body, Control, ControlAction, Decision, Event, Evidence, Question, QuestionKind, Reply, Waivable};
+use crate::ids::{AgentId, Party};
+use crate::log::{
+    Body, Control, ControlAction, Decision, Event, Evidence, Judged, MAX_QUESTIONS, Question, QuestionKind, Reply,
+    Verdict, Waivable,
+};
 use crate::policy::Facts;
 use crate::progress::CheckState;
-use crate::rules::Check;
+
+/// A question of pairflow's own.
+pub(crate) fn own_question(state: &BubbleState, kind: QuestionKind, question: String) -> Event {
+    Event::own(state.rounds.round, Body::HumanQuestion(Question::new(kind, question)))
+}
+
+/// A question of pairflow's own about what these checks say.
+pub(crate) fn question_of_checks<'a>(
+    state: &BubbleState,
+    kind: QuestionKind,
+    question: String,
+    checks: impl IntoIterator<Item = &'a str>,
+) -> Event {
+    let checks = checks.into_iter().map(str::to_owned).collect();
+    Event::own(state.rounds.round, Body::HumanQuestion(Question { checks, ..Question::new(kind, question) }))
+}
+
+/// A question of pairflow's own about the presence of `agent`.
+pub(crate) fn question_about(state: &BubbleState, agent: &AgentId, kind: QuestionKind, question: String) -> Event {
+    let about = Some(agent.clone());
+    Event::own(state.rounds.round, Body::HumanQuestion(Question { about, ..Question::new(kind, question) }))
+}
+
+/// The question of a reviewer that wants the person to decide before the loop goes on.
+pub(crate) fn discussion(state: &BubbleState, by: &AgentId, summary: &str) -> Event {
+    let question = format!("{by} wants to discuss its review before the work goes on: {summary}");
+    let mut event = own_question(state, QuestionKind::Question, question);
+    event.sender = Party::Agent(by.clone());
+    event
+}
+
+/// The answers with which pairflow takes back what it asked about the presence of `agent`, no matter who has the turn.
+pub(crate) fn withdrawals(state: &BubbleState, agent: &AgentId, which: impl Fn(QuestionKind) -> bool) -> Vec<Event> {
+    let its_own = |open: &&OpenQuestion| open.kind.is_about_presence() && state.concerns(open, agent);
+    let open = state.gate.questions.iter().filter(its_own).filter(|open| which(open.kind));
+    open.map(|open| take_back(state, open, format!("{agent} is at work again"))).collect()
+}
+
+/// The answer with which pairflow takes back a question of its own.
+pub(crate) fn take_back(state: &BubbleState, open: &OpenQuestion, message: String) -> Event {
+    let mut event = Event::own(state.rounds.round, Body::HumanReply(Reply { message, decision: None }));
+    event.in_reply_to = Some(open.id.clone());
+    event
+}
 
 /// An agent asks; either seat may, at any time.
-pub(super) fn ask(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
+pub(crate) fn ask(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
     let Command::AskHuman { by, question, refs, .. } = command else { return Err(Refusal::NotOwed) };
     if !state.rules.agents.contain(by) {
         let known = state.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
@@ -24,7 +70,7 @@ pub(super) fn ask(state: &BubbleState, command: &Command) -> Result<Decided, Ref
     if of_agents.count() >= MAX_QUESTIONS {
         return Err(Refusal::TooManyQuestions);
     }
-    let mut events = questions::withdrawals(state, by, |_| true);
+    let mut events = withdrawals(state, by, |_| true);
     let body = Question::new(QuestionKind::Question, question.clone());
     let mut event = Event::own(state.rounds.round, Body::HumanQuestion(body));
     event.sender = Party::Agent(by.clone());
@@ -35,7 +81,7 @@ pub(super) fn ask(state: &BubbleState, command: &Command) -> Result<Decided, Ref
 }
 
 /// No agent moves the loop on while a person is asked.
-pub(super) fn refuse_agent(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
+pub(crate) fn refuse_agent(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
     if state.paused {
         return Err(Refusal::Paused { command: command.name() });
     }
@@ -48,7 +94,7 @@ fn question_open(open: &OpenQuestion) -> Refusal {
 }
 
 /// The person answers one question.
-pub(super) fn reply(state: &BubbleState, turn: &Turn, command: &Command) -> Result<Decided, Refusal> {
+pub(crate) fn reply(state: &BubbleState, turn: &Turn, command: &Command) -> Result<Decided, Refusal> {
     let Command::Reply { message, question, decision, refs, .. } = command else { return Err(Refusal::NotOwed) };
     if message.trim().is_empty() && decision.is_none() {
         return Err(Refusal::Empty { what: "the message" });
@@ -78,14 +124,14 @@ pub(super) fn reply(state: &BubbleState, turn: &Turn, command: &Command) -> Resu
 }
 
 /// The refusal of an answer where nothing was asked.
-pub(super) fn nothing_to_reply(_state: &BubbleState) -> Refusal {
+pub(crate) fn nothing_to_reply(_state: &BubbleState) -> Refusal {
     Refusal::NoQuestion
 }
 
 /// The person goes on after an intervention while questions are open.
 ///
 /// Spec: an agent's question is answered with `reply`; pairflow's own notices are answered by resuming.
-pub(super) fn resume_waiting(state: &BubbleState, turn: &Turn) -> Result<Decided, Refusal> {
+pub(crate) fn resume_waiting(state: &BubbleState, turn: &Turn) -> Result<Decided, Refusal> {
     not_updating(state, "resume")?;
     if let Some(open) = needs_reply(state) {
         return Err(question_open(open));
@@ -103,13 +149,13 @@ fn needs_reply(state: &BubbleState) -> Option<&OpenQuestion> {
 }
 
 /// The person has changed these checks, or the setup command of all, and thereby answers what was asked about them.
-pub(super) fn try_again(state: &BubbleState, changed: impl Fn(&str) -> bool) -> Vec<Event> {
+pub(crate) fn try_again(state: &BubbleState, changed: impl Fn(&str) -> bool) -> Vec<Event> {
     let asked = |open: &&OpenQuestion| open.kind.is_about_tree() && open.checks.iter().any(|check| changed(check));
     answer_about_tree(state, asked, "the command was changed")
 }
 
 /// Answers what was asked about a tree that is no longer the newest one.
-pub(super) fn another_tree(state: &BubbleState) -> Vec<Event> {
+pub(crate) fn another_tree(state: &BubbleState) -> Vec<Event> {
     answer_about_tree(state, |open| open.kind.is_about_tree(), "the base was merged, and the checks run again")
 }
 
@@ -123,7 +169,7 @@ fn answer_about_tree(state: &BubbleState, asked: impl Fn(&&OpenQuestion) -> bool
 }
 
 /// Answers the questions about what fails once the person waives the last of it.
-pub(super) fn nothing_fails(state: &BubbleState, waived: &Waivable) -> Vec<Event> {
+pub(crate) fn nothing_fails(state: &BubbleState, waived: &Waivable) -> Vec<Event> {
     let check = |name: &str| matches!(waived, Waivable::Check(one) if one == name);
     let row = |row: &Row| matches!(waived, Waivable::Finding(id) if *id == row.id);
     let on_base = state.is_untouched() && state.failing_on_base().any(|receipt| !check(&receipt.check));
@@ -147,7 +193,7 @@ fn answer_all(state: &BubbleState, turn: &Turn, message: &str) -> Vec<Event> {
 }
 
 /// The person goes on after a pause.
-pub(super) fn resume_running(state: &BubbleState) -> Result<Decided, Refusal> {
+pub(crate) fn resume_running(state: &BubbleState) -> Result<Decided, Refusal> {
     not_updating(state, "resume")?;
     // Spec: after working in a pane by hand, the person returns to the loop with `resume`; the agent is told again.
     if state.paused || state.notifies() {
@@ -158,7 +204,7 @@ pub(super) fn resume_running(state: &BubbleState) -> Result<Decided, Refusal> {
 }
 
 /// The person pauses; state and turn stay.
-pub(super) fn pause(state: &BubbleState, reason: &str) -> Result<Decided, Refusal> {
+pub(crate) fn pause(state: &BubbleState, reason: &str) -> Result<Decided, Refusal> {
     if state.paused {
         let why = Some("it is paused already".to_owned());
         return Err(Refusal::WrongState { state: state.phase.name(), command: "pause", why });
@@ -169,7 +215,7 @@ pub(super) fn pause(state: &BubbleState, reason: &str) -> Result<Decided, Refusa
 /// The person wants the agents' programs ended and started again, and thereby answers what `resume` would answer.
 ///
 /// Nothing is started in a pause or while a person is asked, so what else is open comes first.
-pub(super) fn restart(state: &BubbleState, turn: &Turn, reason: &str) -> Result<Decided, Refusal> {
+pub(crate) fn restart(state: &BubbleState, turn: &Turn, reason: &str) -> Result<Decided, Refusal> {
     let id = &state.id;
     let no = |why: String| Err(Refusal::WrongState { state: state.phase.name(), command: "restart", why: Some(why) });
     if !state.notifies() {
@@ -233,10 +279,92 @@ fn accept_tie(state: &BubbleState, asked: &OpenQuestion, event: Event) -> Result
 fn accept_missing_checks(state: &BubbleState, event: Event) -> Decided {
     let mut events = vec![event];
     let Some(tree) = state.tree() else { return Decided::of(events) };
-    let tries = |check: &Check| state.evidence.could_not.get(&check.name).copied().unwrap_or(0);
-    for check in state.rules.checks.iter().filter(|check| tries(check) >= CHECK_TRIES) {
+    for check in state.rules.checks.iter().filter(|check| state.has_given_up(&check.name)) {
         let fact = Evidence::NotAvailable { check: check.name.clone(), tree: tree.clone() };
         events.push(Event::own(state.rounds.round, Body::Evidence(fact)));
     }
     Decided::of(events)
+}
+
+/// The person lives with something, or does so no longer.
+pub(crate) fn live_with(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
+    match command {
+        Command::Waive { what, reason } => waive(state, what, reason),
+        Command::Withdraw { what, reason } => withdraw(state, what, reason),
+        _ => Err(Refusal::NotOwed),
+    }
+}
+
+/// The person lives with a finding, or with a check that does not pass.
+fn waive(state: &BubbleState, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
+    if reason.trim().is_empty() {
+        return Err(Refusal::Empty { what: "the reason of the waiver" });
+    }
+    if is_waived(state, what) {
+        return Err(Refusal::WaivedAlready { what: what.clone() });
+    }
+    match what {
+        Waivable::Finding(id) => open_row(state, *id)?,
+        Waivable::Check(name) if matches!(state.check(name), CheckState::Passed(_)) => {
+            return Err(Refusal::CheckPasses { name: name.clone() });
+        }
+        Waivable::Check(name) if state.rules.checks.iter().any(|check| check.name == *name) => {}
+        Waivable::Check(name) => {
+            let known = state.rules.checks.iter().map(|check| check.name.clone()).collect();
+            return Err(Refusal::UnknownCheck { name: name.clone(), known });
+        }
+    }
+    Ok(decided(state, ControlAction::Waive, what, reason))
+}
+
+/// The person no longer lives with it: the row is open again, the check is owed again.
+fn withdraw(state: &BubbleState, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
+    if !is_waived(state, what) {
+        return Err(Refusal::NotWaived { what: what.clone() });
+    }
+    Ok(decided(state, ControlAction::Withdraw, what, reason))
+}
+
+/// The person's decision.
+fn decided(state: &BubbleState, action: ControlAction, what: &Waivable, reason: &str) -> Decided {
+    let control = Control { action, reason: reason.to_owned(), waived: Some(what.clone()), until: None };
+    let mut event = Event::own(state.rounds.round, Body::Control(control));
+    event.sender = Party::Human;
+    event.recipient = Party::Orchestrator;
+    let more = match action {
+        ControlAction::Waive => nothing_fails(state, what),
+        _ => verdict_without_waiver(state, what)
+            .map(|verdict| Event::own(state.rounds.round, Body::Verdict(verdict)))
+            .into_iter()
+            .collect(),
+    };
+    Decided::of(std::iter::once(event).chain(more).collect())
+}
+
+/// The verdict on the clean reviews once a waiver is taken back; nothing if they do not need it.
+pub(crate) fn verdict_without_waiver(state: &BubbleState, what: &Waivable) -> Option<Verdict> {
+    let holds = match what {
+        Waivable::Finding(id) => {
+            let ledger = state.ledger.without_waiver(*id);
+            Facts { ledger: &ledger, ..state.facts() }.objections(&[]).is_empty()
+        }
+        Waivable::Check(name) => {
+            let later = [Waivable::Check(name.clone())];
+            state.facts().objections(&later).is_empty()
+        }
+    };
+    (!holds).then(|| no_longer_clean(state, Judged::Waiver))
+}
+
+fn is_waived(state: &BubbleState, what: &Waivable) -> bool {
+    match what {
+        Waivable::Finding(id) => state.ledger.get(*id).is_some_and(|row| row.state == RowState::Waived),
+        Waivable::Check(name) => state.evidence.waived_checks.contains_key(name),
+    }
+}
+
+/// The policy's verdict on clean reviews whose ground was taken back or changed.
+pub(crate) fn no_longer_clean(state: &BubbleState, on: Judged) -> Verdict {
+    let settled = state.phase.turn().is_some_and(|turn| turn.stage == Stage::Settled);
+    state.policy().after_change(state.facts(), &on, settled).verdict(state.policy(), on)
 }

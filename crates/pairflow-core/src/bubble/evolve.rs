@@ -1,15 +1,20 @@
-//! One fact after the other: which consequence each has.
+//! Applies facts. This is the only place that changes a state; it cannot fail, because a recorded fact is true.
 
-use crate::bubble::evolve::adopted::adopted;
-use crate::bubble::evolve::configured::configured;
-use crate::bubble::evolve::notices::{delivered, has_read, intervened, notify_holder, session_known};
-use crate::bubble::evolve::people::{answered, asked, controlled, decided, warned};
-use crate::bubble::evolve::turns::{
-    begin_round, begin_turn, checked, judged, keep_reviews, opened, passed, reproduced, said, set_stage, snapshot_taken,
+mod people;
+mod turns;
+
+use people::{answered, asked, controlled, decided, warned};
+use turns::{
+    begin_round, begin_turn, checked, closing, delivered, grant_round, has_read, intervened, judged, keep_reviews,
+    notify_holder, opened, passed, reproduced, said, session_known, set_stage, snapshot_taken,
 };
-use crate::bubble::{BubbleState, CommitOrder, Committed, KEYS_KEPT, Phase, Stage};
+
+use crate::bubble::{BubbleState, CommitOrder, Committed, KEYS_KEPT, Phase, Stage, StateFields, Turn};
+use std::path::Path;
+
 use crate::facts::{Seat, Seats};
-use crate::ids::Party;
+use crate::ids::{BubbleId, Party};
+use crate::log::envelope::{Machine, Places};
 use crate::log::{Body, Control, ControlAction, Convergence, Envelope, Event, Evidence, Lifecycle};
 use crate::rules::Rules;
 use crate::time::Moment;
@@ -216,4 +221,141 @@ fn ended(state: &mut BubbleState, phase: Phase) {
 fn use_rules(state: &mut BubbleState, rules: &Rules) {
     state.rules = rules.clone();
     state.rounds.seats = Seats::chosen(rules);
+}
+
+impl Machine for BubbleState {
+    type Body = Body;
+    type Shown = StateFields;
+
+    const DIR: &'static str = "bubbles";
+    const LOCK: &'static str = "lock";
+    const CACHE_FORMAT: u32 = 8;
+
+    fn new(id: BubbleId) -> Self {
+        Self::new(id)
+    }
+
+    fn id(&self) -> &BubbleId {
+        &self.id
+    }
+
+    fn advance(&mut self, envelope: &Envelope) {
+        super::advance(self, envelope);
+    }
+
+    fn shown(&self) -> StateFields {
+        StateFields::of(self)
+    }
+
+    fn place(&mut self, at: &Places<'_>) {
+        let text = |path: &Path| path.display().to_string();
+        if !self.about.repo.is_empty() {
+            self.about.repo = text(at.repo);
+        }
+        let Some(record) = &mut self.evidence.workspace else { return };
+        let clone = record.git_dir == record.common_dir;
+        let common_dir = if clone { at.worktree.join(".git") } else { (at.common_dir)() };
+        // The name that git has given to the worktree; the bubble's own if none is recorded.
+        let name = Path::new(&record.git_dir).file_name().and_then(|name| name.to_str());
+        let name = name.unwrap_or(self.id.as_str());
+        let git_dir = if clone { common_dir.clone() } else { common_dir.join("worktrees").join(name) };
+        (record.path, record.common_dir, record.git_dir) = (text(at.worktree), text(&common_dir), text(&git_dir));
+    }
+}
+
+/// Other rules are in force. What a check said under another command does not count any more.
+pub(super) fn configured(state: &mut BubbleState, rules: &Rules, recheck: bool) {
+    let before = std::mem::replace(&mut state.rules, rules.clone());
+    if let Some(snapshot) = state.evidence.snapshot.as_mut().filter(|snapshot| snapshot.whole.is_none()) {
+        let paths = snapshot.changed.iter().map(|file| &file.path);
+        snapshot.out_of_scope = paths.filter(|path| !rules.scope.admits(path)).cloned().collect();
+    }
+    let other = before.changed_checks(rules);
+    state.evidence.receipts.retain(|receipt| !other.contains(&receipt.check));
+    state.evidence.superseded.retain(|receipt| !other.contains(&receipt.check));
+    state.evidence.could_not.retain(|check, _| !other.contains(check));
+    state.evidence.not_available.retain(|check| !other.contains(check));
+    state.evidence.waived_checks.retain(|check, _| !other.contains(check));
+    state.evidence.known_failures.retain(|check| !other.contains(check));
+    // What failed without the right setup command says nothing.
+    let set_up_anew = before.setup != rules.setup;
+    state
+        .evidence
+        .baseline
+        .retain(|receipt| !other.contains(&receipt.check) && (!set_up_anew || receipt.outcome.passed()));
+    if set_up_anew {
+        state.evidence.receipts.retain(|receipt| receipt.outcome.passed());
+    }
+    if let Some(handover) = closing(state).filter(|_| !other.is_empty()) {
+        handover.checks_changed = true;
+    }
+    let reviewing = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && turn.stage == Stage::Open);
+    if recheck && reviewing {
+        // The review goes on after they have run.
+        set_stage(state, Stage::Opening);
+    }
+}
+
+/// The bubble is another person's now. One that is over stays over.
+pub(super) fn adopted(state: &mut BubbleState, at: Moment) {
+    state.presence.tokens.clear();
+    state.presence.sessions.clear();
+    state.keys.clear();
+    if state.phase.is_final() {
+        return;
+    }
+    drop_evidence(state);
+    drop_decisions(state);
+    if state.phase == Phase::Preparing {
+        state.phase = Phase::Created;
+    }
+    grant_round(state);
+    go_back(state, at);
+    state.renew_budget();
+    state.paused = state.phase.turn().is_some();
+}
+
+/// Checks, reproducers and reviews have to be made again.
+fn drop_evidence(state: &mut BubbleState) {
+    state.evidence.receipts.clear();
+    state.evidence.baseline.clear();
+    state.evidence.known_failures.clear();
+    state.evidence.superseded.clear();
+    state.evidence.could_not.clear();
+    state.ledger.reproduce_again();
+    state.rounds.streak.clear();
+    state.rounds.reviewed_by.clear();
+    (state.rounds.reviewed, state.gate.certificate) = (None, None);
+}
+
+/// Nobody has waived, answered, understood or asked for anything.
+fn drop_decisions(state: &mut BubbleState) {
+    state.evidence.not_available.clear();
+    state.evidence.waived_checks.clear();
+    state.ledger.drop_waivers(state.rounds.round);
+    state.gate.notes.clear();
+    state.gate.said_before.clear();
+    (state.gate.understood, state.presence.parked) = (None, None);
+    (state.gate.updating, state.gate.resolved, state.gate.conflict) = (false, None, None);
+    state.gate.questions.clear();
+    state.gate.untold = false;
+    if let Phase::WaitingHuman(turn) = &state.phase {
+        state.phase = Phase::Running(turn.clone());
+    }
+}
+
+/// Work that was accepted, or handed over and not judged yet, goes back to the implementer. A commit that was asked for
+/// or made does not count: nobody has approved it.
+fn go_back(state: &mut BubbleState, at: Moment) {
+    let accepted = matches!(state.phase, Phase::ReadyForApproval(_) | Phase::Approved(_) | Phase::Committed(_));
+    let unjudged = |turn: &Turn| matches!(turn.stage, Stage::Closing(_) | Stage::Settled);
+    let reviewing = |turn: &Turn| turn.seat == Seat::Reviewer && turn.stage == Stage::Open;
+    if accepted || state.phase.turn().is_some_and(unjudged) {
+        let seats = state.rounds.seats.clone();
+        begin_round(state, seats);
+        begin_turn(state, Seat::Implementer, Stage::Opening, at);
+    } else if state.phase.turn().is_some_and(reviewing) {
+        // The checks come before the review.
+        set_stage(state, Stage::Opening);
+    }
 }

@@ -3,12 +3,11 @@
 //! What a program shows on its screen decides nothing here. Hooks and commands are signs of life; the rules below turn
 //! their absence into one question to a person, and their return into the end of that question.
 
-use crate::bubble::conversation::Known;
-use crate::bubble::decided::own;
-use crate::bubble::questions::{asked, only_about, question_about, take_back, wanted, withdrawals};
-use crate::bubble::{
-    BubbleState, Command, Decided, Hindrance, Notice, OpenQuestion, Parked, Phase, Refusal, converge, turn,
-};
+use super::questions::{question_about, take_back, withdrawals};
+use super::{lifecycle, turn};
+use crate::bubble::command::own;
+use crate::bubble::state::Known;
+use crate::bubble::{BubbleState, Command, Decided, Hindrance, Notice, OpenQuestion, Parked, Phase, Refusal};
 use crate::facts::Seat;
 use crate::ids::{AgentId, Party};
 use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind};
@@ -32,7 +31,7 @@ impl BubbleState {
 }
 
 /// The table of what is reported of agents' programs; nothing for any other command.
-pub(super) fn decide_presence(state: &BubbleState, command: &Command, now: Moment) -> Option<Result<Decided, Refusal>> {
+pub(crate) fn decide_presence(state: &BubbleState, command: &Command, now: Moment) -> Option<Result<Decided, Refusal>> {
     let waiting = matches!(state.phase, Phase::WaitingHuman(_));
     let going = waiting || matches!(state.phase, Phase::Running(_));
     Some(match command {
@@ -106,7 +105,7 @@ fn read_without_notice(state: &BubbleState, agent: &AgentId, number: u64) -> Opt
 /// A notice was sent as often as makes sense.
 fn undelivered(state: &BubbleState, number: u64, why: &str) -> Result<Decided, Refusal> {
     let notice = state.presence.outbox.iter().find(|notice| notice.number == number).ok_or(Refusal::NotOwed)?;
-    if asked(state, &notice.agent, QuestionKind::Undelivered) {
+    if state.is_asked_about(&notice.agent, QuestionKind::Undelivered) {
         return Ok(Decided::default());
     }
     let question = format!(
@@ -200,14 +199,14 @@ fn hindered(state: &BubbleState, agent: &AgentId, by: Hindrance, what: &str, now
         ),
     };
     let mut events = Vec::new();
-    if !asked(state, agent, kind) {
+    if !state.is_asked_about(agent, kind) {
         let (about, wants) = (Some(agent.clone()), (kind == QuestionKind::Permit).then(|| what.to_owned()));
         let asked = Question { about, wants, ..Question::new(kind, question) };
         events.push(Event::own(state.rounds.round, Body::HumanQuestion(asked)));
     }
     if kind == QuestionKind::Permission {
         // No hook waits any more: what a person answered now would reach nobody.
-        let is_held = |open: &&OpenQuestion| wanted(open) == Some((agent, what));
+        let is_held = |open: &&OpenQuestion| open.wanted() == Some((agent, what));
         let held = state.gate.questions.iter().filter(is_held);
         events.extend(held.map(|open| take_back(state, open, "it is asked in its pane now".to_owned())));
     }
@@ -232,15 +231,15 @@ fn park(state: &BubbleState, agent: &AgentId, what: &str, until: Timestamp) -> D
 
 /// An agent's command arrives while only its own silence is asked about: that is withdrawn, and the command is decided
 /// as if nobody had been asked.
-pub(super) fn come_back(state: &BubbleState, command: &Command) -> Option<Result<Decided, Refusal>> {
+pub(crate) fn come_back(state: &BubbleState, command: &Command) -> Option<Result<Decided, Refusal>> {
     let agent = command.agent()?;
     let turn = state.phase.turn().filter(|turn| turn.agent == *agent)?;
-    if !only_about(state, agent) || state.paused {
+    if !state.is_asked_only_about(agent) || state.paused {
         return None;
     }
     let decided = match command {
         Command::Pass(pass) => turn::pass(state, turn, pass),
-        _ => converge::claim(state, turn, agent, command),
+        _ => lifecycle::claim(state, turn, agent, command),
     };
     let mut events = withdrawals(state, agent, |_| true);
     Some(decided.map(|mut decided| {
