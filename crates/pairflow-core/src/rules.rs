@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
 
 use crate::gates::document::DocumentCheck;
 use crate::ids::{AgentId, CommitId};
@@ -155,8 +156,9 @@ pub struct Scope {
 }
 
 /// What a bubble makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum BubbleKind {
     /// Code, for a task that has no document behind it.
     #[default]
@@ -165,16 +167,6 @@ pub enum BubbleKind {
     Implementation,
     /// A document: requirements, a design, a plan.
     Document,
-}
-
-impl std::fmt::Display for BubbleKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Code => "code",
-            Self::Implementation => "implementation",
-            Self::Document => "document",
-        })
-    }
 }
 
 /// An approved document, pinned by its hash.
@@ -247,8 +239,9 @@ pub enum ContextMode {
 }
 
 /// How agents are run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DriverKind {
     /// Interactive agents in the panes of a tmux session.
     Tmux,
@@ -261,11 +254,7 @@ pub enum DriverKind {
 impl DriverKind {
     /// Returns the name that configuration files use.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Tmux => "tmux",
-            Self::Script => "script",
-            Self::External => "external",
-        }
+        self.into()
     }
 }
 

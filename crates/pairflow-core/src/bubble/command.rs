@@ -1,5 +1,7 @@
 //! What can be asked of a bubble: by an agent, a person, the clock, or the result of an effect.
 
+use strum::IntoStaticStr;
+
 use crate::bubble::{BubbleState, Caller, Refusal};
 use crate::facts::{Answers, Explanation, Finding, Receipt, Seat, Snapshot, Step};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
@@ -10,7 +12,8 @@ use crate::rules::{BubbleKind, Rules};
 use crate::time::{Moment, Timestamp};
 
 /// A request. The sender of an agent's command has been proven before.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Command {
     /// Prepare the workspace and start the loop.
     Start {
@@ -80,6 +83,7 @@ pub enum Command {
         key: Option<Key>,
     },
     /// The person sends the work back.
+    #[strum(serialize = "request-rework")]
     Rework {
         /// What to do.
         message: String,
@@ -104,6 +108,7 @@ pub enum Command {
         author: Option<Person>,
     },
     /// The person adopts what git says now about who commits.
+    #[strum(serialize = "config set")]
     SetIdentity {
         /// What git says.
         identity: CommitIdentity,
@@ -125,6 +130,7 @@ pub enum Command {
     /// The person asks to merge the base branch into the worktree.
     Update,
     /// The person asks for the same merge again, after resolving its conflict in the worktree.
+    #[strum(serialize = "update")]
     UpdateResolved,
     /// The base branch was merged into the worktree.
     UpdateMade {
@@ -150,6 +156,7 @@ pub enum Command {
         commit: CommitId,
     },
     /// The person changes the configuration of the bubble.
+    #[strum(serialize = "config")]
     Configure {
         /// The configuration in force from here on.
         rules: Box<Rules>,
@@ -169,6 +176,7 @@ pub enum Command {
         reason: String,
     },
     /// The person takes back a waiver.
+    #[strum(serialize = "waive")]
     Withdraw {
         /// Of what.
         what: Waivable,
@@ -186,6 +194,7 @@ pub enum Command {
         reason: String,
     },
     /// Time went by.
+    #[strum(serialize = "watchdog")]
     Tick {
         /// When the agent whose turn it is was last seen at work, by its hooks or its files.
         active: Option<Moment>,
@@ -240,6 +249,7 @@ pub enum Command {
         what: String,
     },
     /// An agent process is about to be let in.
+    #[strum(serialize = "env")]
     MintToken {
         /// Which agent.
         agent: AgentId,
@@ -404,49 +414,7 @@ pub struct Seen {
 impl Command {
     /// Returns the command's name as people write it.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Start { .. } => "start",
-            Self::WorkspaceReady { .. } => "workspace-ready",
-            Self::StartFailed { .. } => "start-failed",
-            Self::Pass(_) => "pass",
-            Self::AskHuman { .. } => "ask-human",
-            Self::Converged { .. } => "converged",
-            Self::Reply { .. } => "reply",
-            Self::Approve { .. } => "approve",
-            Self::Rework { .. } => "request-rework",
-            Self::Commit { .. } => "commit",
-            Self::SetIdentity { .. } => "config set",
-            Self::CommitMade { .. } => "commit-made",
-            Self::CommitFailed { .. } => "commit-failed",
-            Self::RecordDone => "record-done",
-            Self::Update | Self::UpdateResolved => "update",
-            Self::UpdateMade { .. } => "update-made",
-            Self::UpdateFailed { .. } => "update-failed",
-            Self::Merged { .. } => "merged",
-            Self::Configure { .. } => "config",
-            Self::Pause { .. } => "pause",
-            Self::Resume => "resume",
-            Self::Waive { .. } | Self::Withdraw { .. } => "waive",
-            Self::Stop { .. } => "stop",
-            Self::Restart { .. } => "restart",
-            Self::Tick { .. } => "watchdog",
-            Self::AgentSession { .. } => "agent-session",
-            Self::Sent { .. } => "sent",
-            Self::Acknowledged { .. } => "acknowledged",
-            Self::Undelivered { .. } => "undelivered",
-            Self::Active { .. } => "active",
-            Self::Stopped { .. } => "stopped",
-            Self::Hindered { .. } => "hindered",
-            Self::MintToken { .. } => "env",
-            Self::SnapshotTaken { .. } => "snapshot-taken",
-            Self::Checked { .. } => "checked",
-            Self::Reproduced { .. } => "reproduced",
-            Self::TurnReady { .. } => "turn-ready",
-            Self::AgentEnded { .. } => "agent-ended",
-            Self::Packaged { .. } => "packaged",
-            Self::Trouble { .. } => "trouble",
-            Self::GiveUp { .. } => "give-up",
-        }
+        self.into()
     }
 
     /// Returns who is told what became of the command.

@@ -1,8 +1,7 @@
 //! What pairflow saw with its own eyes: trees, changed files and the results of checks.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
 
 use crate::facts::{Finding, Severity};
 use crate::gates::TestChange;
@@ -294,8 +293,9 @@ pub struct RoundRoles {
 }
 
 /// Where a finding stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RowState {
     /// Claimed, and not answered yet.
     Open,
@@ -322,45 +322,21 @@ impl RowState {
 
     /// The word for it, as programs read it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Fixed => "fixed",
-            Self::Disputed => "disputed",
-            Self::Waived => "waived",
-            Self::Reopened => "reopened",
-            Self::Reversal => "reversal",
-        }
+        self.into()
     }
 }
 
-impl fmt::Display for RowState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A seat of the loop. In the log and in JSON it has the names of the protocol: implementer and reviewer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A seat of the loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Seat {
     /// Makes the change.
-    #[serde(rename = "implementer")]
     Implementer,
     /// Reviews it.
-    #[serde(rename = "reviewer")]
     Reviewer,
     /// Decides a dispute between the two, in one turn.
-    #[serde(rename = "judge")]
     Judge,
-}
-
-impl fmt::Display for Seat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Implementer => "implementer",
-            Self::Reviewer => "reviewer",
-            Self::Judge => "judge",
-        })
-    }
 }
 
 /// Who sits where.

@@ -1,14 +1,14 @@
 //! What a reviewer claims.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use crate::ids::FindingId;
 
 /// How grave a finding is. Ordered: `P0 < P1`, so the gravest is the minimum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Display, EnumString)]
 pub enum Severity {
     /// Critical.
     P0,
@@ -69,8 +69,9 @@ pub struct Finding {
 }
 
 /// What kind of fault a finding is. The first three are risks: a P2 of theirs has to be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display, VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Class {
     /// What the program is for does not work.
     CoreLogic,
@@ -91,41 +92,9 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::CoreLogic,
-        Self::Security,
-        Self::DataIntegrity,
-        Self::Performance,
-        Self::Tests,
-        Self::Docs,
-        Self::Style,
-        Self::Other,
-    ];
-
     /// Whether a minor finding of this class has to be answered nevertheless.
     pub fn is_risk(self) -> bool {
         matches!(self, Self::CoreLogic | Self::Security | Self::DataIntegrity)
-    }
-
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CoreLogic => "core_logic",
-            Self::Security => "security",
-            Self::DataIntegrity => "data_integrity",
-            Self::Performance => "performance",
-            Self::Tests => "tests",
-            Self::Docs => "docs",
-            Self::Style => "style",
-            Self::Other => "other",
-        }
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -140,7 +109,8 @@ impl FromStr for Class {
     type Err = BadClass;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let word = text.trim().to_lowercase().replace(['-', ' '], "_");
-        Self::ALL.into_iter().find(|class| class.name() == word).ok_or_else(|| BadClass(text.to_owned()))
+        let known = Self::VARIANTS.iter().find(|class| class.to_string() == word);
+        known.copied().ok_or_else(|| BadClass(text.to_owned()))
     }
 }
 
@@ -190,17 +160,6 @@ impl Severity {
     }
 }
 
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::P0 => "P0",
-            Self::P1 => "P1",
-            Self::P2 => "P2",
-            Self::P3 => "P3",
-        })
-    }
-}
-
 /// Why a text is no finding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -212,13 +171,7 @@ impl FromStr for Finding {
     type Err = BadFinding;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (severity, title) = text.split_once(':').ok_or(BadFinding)?;
-        let severity = match severity.trim() {
-            "P0" => Severity::P0,
-            "P1" => Severity::P1,
-            "P2" => Severity::P2,
-            "P3" => Severity::P3,
-            _ => return Err(BadFinding),
-        };
+        let severity = severity.trim().parse().map_err(|_| BadFinding)?;
         let title = title.trim();
         if title.is_empty() {
             return Err(BadFinding);
@@ -373,8 +326,9 @@ pub struct Step {
 }
 
 /// The steps of a document review.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, EnumString, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum StepName {
     /// Do scope, requirements and acceptance criteria contradict one another?
     Contradictions,
@@ -390,11 +344,7 @@ impl StepName {
 
     /// The word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Contradictions => "contradictions",
-            Self::DryRun => "dry-run",
-            Self::Adversarial => "adversarial",
-        }
+        self.into()
     }
 }
 
@@ -407,8 +357,7 @@ impl std::str::FromStr for Step {
     type Err = BadStep;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (name, result) = text.split_once('=').ok_or(BadStep)?;
-        let word = name.trim().replace('_', "-");
-        let step = StepName::ALL.into_iter().find(|step| step.name() == word).ok_or(BadStep)?;
+        let step = name.trim().replace('_', "-").parse().map_err(|_| BadStep)?;
         let result = result.trim();
         if result.is_empty() { Err(BadStep) } else { Ok(Self { step, result: result.to_owned() }) }
     }
