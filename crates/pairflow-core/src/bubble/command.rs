@@ -4,10 +4,8 @@ use strum::IntoStaticStr;
 
 use crate::bubble::{BubbleState, Caller, Refusal};
 use crate::facts::{Answers, Explanation, Finding, Receipt, Seat, Snapshot, Step};
-use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
-use crate::log::{
-    Body, CommitIdentity, Conflict, Decision, Event, Intent, Key, Lifecycle, Person, Waivable, Workspace,
-};
+use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
+use crate::log::{Body, CommitIdentity, Conflict, Decision, Event, Intent, Key, Person, Waivable, Workspace};
 use crate::rules::{BubbleKind, Rules};
 use crate::time::{Moment, Timestamp};
 
@@ -510,9 +508,24 @@ impl Decided {
     }
 }
 
-/// A fact about the bubble itself.
-pub(super) fn own(state: &BubbleState, event: Lifecycle) -> Event {
-    Event::own(state.rounds.round, Body::Lifecycle(event))
+/// A fact of pairflow's own, in the present round.
+pub(super) fn event(state: &BubbleState, body: impl Into<Body>) -> Event {
+    Event::own(state.rounds.round, body.into())
+}
+
+/// A decision of the person, in the present round.
+pub(super) fn by_person(state: &BubbleState, body: impl Into<Body>) -> Event {
+    event(state, body).by(Party::Human).to(Party::Orchestrator)
+}
+
+/// Refuses an agent that has no seat in this bubble.
+pub(super) fn has_seat(state: &BubbleState, agent: &AgentId) -> Result<(), Refusal> {
+    let agents = &state.rules.agents;
+    if agents.contain(agent) {
+        return Ok(());
+    }
+    let known = agents.all().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+    Err(Refusal::NoSeat { agent: agent.clone(), known })
 }
 
 /// Refuses what must not happen while the base branch is being merged.

@@ -9,9 +9,9 @@ mod presence;
 mod questions;
 mod turn;
 
+use crate::bubble::command::{by_person, event};
 use crate::bubble::{BubbleState, Command, Decided, Phase, Refusal, Stage, admission, missing_checks};
 use crate::facts::{Certificate, Seat};
-use crate::ids::Party;
 use crate::log::{Body, CommitIdentity, Event, Judged, Lifecycle, Next, Verdict};
 use crate::policy;
 use crate::policy::{After, Unmet};
@@ -126,11 +126,9 @@ pub fn create(mut created: Lifecycle) -> Vec<Event> {
 ///
 /// No command leads here: a bubble that is the person's own needs it no more. Commits are made as whom `identity` says.
 pub fn adopt(state: &BubbleState, repo: String, reason: String, identity: Option<CommitIdentity>) -> Vec<Event> {
-    let mut event = Event::own(state.rounds.round, Body::Lifecycle(Lifecycle::Adopted { repo, reason }));
-    event.sender = Party::Human;
-    event.recipient = Party::Orchestrator;
     let identity = identity.filter(|_| !state.phase.is_final()).map(|identity| Lifecycle::IdentitySet { identity });
-    std::iter::once(event).chain(identity.map(|fact| Event::own(state.rounds.round, Body::Lifecycle(fact)))).collect()
+    let adopted = by_person(state, Lifecycle::Adopted { repo, reason });
+    std::iter::once(adopted).chain(identity.map(|fact| event(state, fact))).collect()
 }
 
 /// Returns the first facts of a bubble that lost lines when its log was repaired: it is taken over as it is left.
@@ -140,7 +138,7 @@ pub fn adopt(state: &BubbleState, repo: String, reason: String, identity: Option
 pub fn take_up(state: &BubbleState, repo: String, reason: String) -> Vec<Event> {
     let tokens = state.presence.tokens.iter().filter(|_| !state.phase.is_final()).map(|(agent, hash)| {
         let fact = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: hash.clone() };
-        Event::own(state.rounds.round, Body::Lifecycle(fact))
+        event(state, fact)
     });
     adopt(state, repo, reason, None).into_iter().chain(tokens).collect()
 }
@@ -205,7 +203,7 @@ fn after_work(state: &BubbleState) -> Option<Event> {
         After::Concluded(conclusion) => Body::Verdict(conclusion.verdict(state.policy(), Judged::Work)),
         After::Ask(question) => Body::HumanQuestion(question),
     };
-    Some(Event::own(state.rounds.round, body))
+    Some(event(state, body))
 }
 
 /// The verdict on the newest work, if there is one.

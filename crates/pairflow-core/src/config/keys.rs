@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 
 use super::check;
 use super::check::Webhook;
-use super::form::{
+use super::origin::{Explained, QualityMode, Set, json};
+use super::table::{
     Address, Checking, CommandLine, Form, Given, List, Name, Number, OneOf, OnlyTrue, Reading, Strict, Text, Truth,
 };
-use super::origin::{Explained, QualityMode, Set, json};
 use super::table::{Key, Keyed, Until, Who, Written, keys};
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::{

@@ -5,7 +5,6 @@
 //! nothing here touches a disk.
 
 mod check;
-mod form;
 mod keys;
 mod origin;
 mod parse;
@@ -15,10 +14,9 @@ mod table;
 mod task;
 
 pub use check::Webhook;
-pub use form::Shape;
 pub use keys::{CUSTOM_KEYS, CustomLayer, KEYS, Layer, changes_until};
 pub use origin::{ConfigError, ConfigErrors, Explained, Origin, Place, QualityMode, Recorded, Set, Source};
 pub use recorded::{Edit, Setting, StarterCommand, Subject, changes, render_bubble_toml, render_pairflow_toml};
 pub use resolve::{CommandChange, CommandInForce, CommandSet, Layers, Resolved, resolve};
-pub use table::{Key, Until, Who, Written};
+pub use table::{Key, Shape, Until, Who, Written};
 pub use task::acceptance_criteria;

@@ -6,10 +6,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::form::{Checking, Given, Reading};
 use super::keys::{CUSTOM_KEYS, CustomLayer, KEYS, Layer};
 use super::origin::{Complaint, ConfigError, ConfigErrors, Place};
 use super::origin::{Set, Source};
+use super::table::{Checking, Given, Reading};
 use super::table::{Key, Keyed, Until, Who};
 use crate::ids::AgentId;
 use crate::rules::DriverKind;

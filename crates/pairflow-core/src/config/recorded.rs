@@ -5,11 +5,11 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::form::Shape;
 use super::keys::{CUSTOM_KEYS, CustomLayer, KEYS, Layer};
 use super::origin::{ConfigErrors, Explained, Origin, QualityMode, Recorded, Set, Source, toml_value};
 use super::parse::{AGENT, misplaced};
 use super::resolve::{Layers, Resolved, resolve};
+use super::table::Shape;
 use super::table::{Key, Keyed, Who, Written};
 use crate::ids::BubbleId;
 use crate::rules::{Change, Check, CustomAgent, Rules};

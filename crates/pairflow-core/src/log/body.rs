@@ -42,6 +42,12 @@ macro_rules! messages {
             }
         }
 
+        $(impl From<$payload> for Body {
+            fn from(payload: $payload) -> Self {
+                Self::$name(payload)
+            }
+        })*
+
         impl Payload for Body {
             type Kind = Kind;
 
@@ -391,6 +397,13 @@ pub struct Control {
     /// Until when, for what ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+}
+
+impl Control {
+    /// An intervention of this kind.
+    pub fn new(action: ControlAction, reason: impl Into<String>) -> Self {
+        Self { action, reason: reason.into(), waived: None, until: None }
+    }
 }
 
 /// What a person can decide to live with.

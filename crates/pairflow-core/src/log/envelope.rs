@@ -67,6 +67,18 @@ impl<B> Event<B> {
             key: None,
         }
     }
+
+    /// Returns it with this sender.
+    #[must_use]
+    pub fn by(self, sender: Party) -> Self {
+        Self { sender, ..self }
+    }
+
+    /// Returns it with this recipient.
+    #[must_use]
+    pub fn to(self, recipient: Party) -> Self {
+        Self { recipient, ..self }
+    }
 }
 
 impl Envelope {

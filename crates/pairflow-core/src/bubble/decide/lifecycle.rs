@@ -1,7 +1,7 @@
 //! The life of a bubble: start, configuration, merges of the base, acceptance, approval, commit, end.
 
 use super::{questions, turn};
-use crate::bubble::command::{not_updating, own};
+use crate::bubble::command::{by_person, event, has_seat, not_updating};
 use crate::bubble::derived::Claimed;
 use crate::bubble::{Approval, BubbleState, Command, Committed, Decided, Package, Phase, Refusal, Stage, Turn, key_of};
 use crate::config::{Until, changes, changes_until};
@@ -21,7 +21,7 @@ use crate::text::list;
 pub(crate) fn start(state: &BubbleState, rules: &Rules) -> Result<Decided, Refusal> {
     checkable(rules)?;
     let rules = Box::new(policy::with_version(rules.clone()));
-    Ok(Decided::one(own(state, Lifecycle::StartRequested { rules })))
+    Ok(Decided::one(event(state, Lifecycle::StartRequested { rules })))
 }
 
 /// Refuses rules by which nothing would be checked.
@@ -40,24 +40,20 @@ pub(crate) fn ready(state: &BubbleState, workspace: &Workspace) -> Decided {
         acceptance_criteria: state.about.acceptance_criteria.clone(),
         scope: state.rules.scope.clone(),
     };
-    let mut out = Event::own(1, Body::Task(task));
-    out.recipient = Party::Agent(state.rules.agents.implementer.clone());
-    Decided::of(vec![own(state, Lifecycle::WorkspaceReady { workspace: workspace.clone() }), out])
+    let out = Event::own(1, Body::Task(task)).to(Party::Agent(state.rules.agents.implementer.clone()));
+    Decided::of(vec![event(state, Lifecycle::WorkspaceReady { workspace: workspace.clone() }), out])
 }
 
 /// The workspace could not be made; the bubble can be started again.
 pub(crate) fn start_failed(state: &BubbleState, reason: &str) -> Decided {
-    Decided::one(own(state, Lifecycle::StartFailed { reason: reason.to_owned() }))
+    Decided::one(event(state, Lifecycle::StartFailed { reason: reason.to_owned() }))
 }
 
 /// An agent process is about to be let in; its old token is void.
 pub(crate) fn mint(state: &BubbleState, agent: &AgentId, token_sha256: &str) -> Result<Decided, Refusal> {
-    if !state.rules.agents.contain(agent) {
-        let known = state.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(Refusal::NoSeat { agent: agent.clone(), known });
-    }
-    let event = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: token_sha256.to_owned() };
-    Ok(Decided::one(own(state, event)))
+    has_seat(state, agent)?;
+    let fact = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: token_sha256.to_owned() };
+    Ok(Decided::one(event(state, fact)))
 }
 
 /// The person adopts what git says now about who commits.
@@ -65,7 +61,7 @@ pub(crate) fn set_identity(state: &BubbleState, identity: &CommitIdentity) -> De
     if state.about.identity.as_ref() == Some(identity) {
         return Decided::default();
     }
-    Decided::one(own(state, Lifecycle::IdentitySet { identity: identity.clone() }))
+    Decided::one(event(state, Lifecycle::IdentitySet { identity: identity.clone() }))
 }
 
 /// The base branch is to be merged while a turn is interrupted.
@@ -85,7 +81,7 @@ pub(crate) fn update(state: &BubbleState) -> Decided {
     if state.gate.updating {
         return Decided::default();
     }
-    Decided::one(own(state, Lifecycle::UpdateRequested { resolved: None }))
+    Decided::one(event(state, Lifecycle::UpdateRequested { resolved: None }))
 }
 
 /// The merge that `update` asks for is to be made again, now that the person has resolved its conflict.
@@ -138,14 +134,12 @@ pub(crate) fn updated(state: &BubbleState, command: &Command) -> Result<Decided,
     // Work that was changed since its review is not what was reviewed.
     let same_patch = *same_patch && snapshots.len() == 1;
     let fact = Lifecycle::Updated { base: base.clone(), base_tree: base_tree.clone(), same_patch };
-    let mut events = vec![own(state, fact)];
+    let mut events = vec![event(state, fact)];
     for snapshot in snapshots {
         let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
-        events.push(Event::own(state.rounds.round, Body::Evidence(fact)));
+        events.push(event(state, fact));
     }
-    events.extend(
-        verdict_on_merge(state, same_patch).map(|verdict| Event::own(state.rounds.round, Body::Verdict(verdict))),
-    );
+    events.extend(verdict_on_merge(state, same_patch).map(|verdict| event(state, verdict)));
     events.extend(questions::another_tree(state));
     Ok(Decided::of(events))
 }
@@ -163,7 +157,7 @@ pub(crate) fn verdict_on_merge(state: &BubbleState, same_patch: bool) -> Option<
 /// The base branch could not be merged; nothing has changed.
 pub(crate) fn update_failed(state: &BubbleState, reason: &str, conflict: &Option<Conflict>) -> Decided {
     let fact = Lifecycle::UpdateFailed { reason: reason.to_owned(), conflict: conflict.clone() };
-    Decided::one(own(state, fact))
+    Decided::one(event(state, fact))
 }
 
 /// The person changes the configuration. What a waiting package was judged by stays as it was.
@@ -191,13 +185,10 @@ pub(crate) fn configure(state: &BubbleState, rules: &Rules) -> Result<Decided, R
     // A change of the configuration leaves the policy and its version alone.
     let (policy, policy_version) = (state.rules.policy.clone(), state.rules.policy_version);
     let rules_in_force = Box::new(Rules { policy, policy_version, ..rules.clone() });
-    let mut event = own(state, Lifecycle::Configured { rules: rules_in_force, changes, recheck });
-    event.sender = Party::Human;
-    event.recipient = Party::Orchestrator;
-    let verdict =
-        verdict_with_rules(state, rules).map(|verdict| Event::own(state.rounds.round, Body::Verdict(verdict)));
+    let configured = by_person(state, Lifecycle::Configured { rules: rules_in_force, changes, recheck });
+    let verdict = verdict_with_rules(state, rules).map(|verdict| event(state, verdict));
     let answers = questions::try_again(state, |check| set_up_anew || other.contains(check));
-    Ok(Decided::of(std::iter::once(event).chain(verdict).chain(answers).collect()))
+    Ok(Decided::of(std::iter::once(configured).chain(verdict).chain(answers).collect()))
 }
 
 /// The verdict on clean reviews that rest on checks which `rules` change; nothing if there are none.
@@ -225,12 +216,12 @@ fn is_judged_by(key: &str) -> bool {
 
 /// The person ends the bubble.
 pub(crate) fn stop(state: &BubbleState, reason: &str) -> Decided {
-    Decided::one(own(state, Lifecycle::Cancelled { reason: reason.to_owned() }))
+    Decided::one(event(state, Lifecycle::Cancelled { reason: reason.to_owned() }))
 }
 
 /// Something is lost that the bubble cannot go on without.
 pub(crate) fn give_up(state: &BubbleState, reason: &str) -> Decided {
-    Decided::one(own(state, Lifecycle::Failed { reason: reason.to_owned() }))
+    Decided::one(event(state, Lifecycle::Failed { reason: reason.to_owned() }))
 }
 
 impl Refusal {
@@ -325,7 +316,7 @@ fn accept(state: &BubbleState, facts: Facts<'_>, summary: &str, waived: Vec<Stri
     let certificate = state.policy().certify(facts, waived)?;
     let (summary, reviewed) = (summary.to_owned(), Vec::new());
     let body = Body::Convergence(Convergence { summary, certificate, explanation: None, reviewed });
-    Some(Event { recipient: Party::Orchestrator, ..Event::own(state.rounds.round, body) })
+    Some(event(state, body).to(Party::Orchestrator))
 }
 
 /// The package of accepted work was rendered: a person decides on it.
@@ -333,17 +324,17 @@ pub(crate) fn packaged(state: &BubbleState, turn: &Turn, package: &Package) -> R
     let certificate = state.gate.certificate.as_ref().filter(|_| turn.stage == Stage::Certified);
     let Some(certificate) = certificate else { return Err(Refusal::NotOwed) };
     let Package { name, commit_message, sha256 } = package.clone();
-    let mut event = Event::own(
-        state.rounds.round,
-        Body::ApprovalRequest(ApprovalRequest {
+    let mut fact = event(
+        state,
+        ApprovalRequest {
             tree: certificate.tree.clone(),
             commit_message,
             package: name.clone(),
             package_sha256: sha256,
-        }),
+        },
     );
-    event.refs.push(format!("artifact://{name}"));
-    Ok(Decided::one(event))
+    fact.refs.push(format!("artifact://{name}"));
+    Ok(Decided::one(fact))
 }
 
 /// The person approves what was shown, provided that the worktree still is what was reviewed.
@@ -423,7 +414,7 @@ pub(crate) fn commit(state: &BubbleState, at: &Approval, command: &Command) -> R
     }
     let (override_scope, author) = (override_scope.clone(), author.clone());
     let order = Lifecycle::CommitRequested { message, override_scope, hooks: *hooks, author };
-    Ok(Decided::one(own(state, order)))
+    Ok(Decided::one(event(state, order)))
 }
 
 /// The commit was made.
@@ -437,7 +428,7 @@ pub(crate) fn made(
         return Err(Refusal::NotOwed);
     }
     let fact = Lifecycle::Committed { commit: commit.clone(), old_tip: old_tip.clone() };
-    Ok(Decided::one(own(state, fact)))
+    Ok(Decided::one(event(state, fact)))
 }
 
 /// The commit could not be made; it can be asked for again.
@@ -445,7 +436,7 @@ pub(crate) fn failed(state: &BubbleState, at: &Approval, reason: &str) -> Result
     if at.commit.is_none() {
         return Err(Refusal::NotOwed);
     }
-    Ok(Decided::one(own(state, Lifecycle::CommitFailed { reason: reason.to_owned() })))
+    Ok(Decided::one(event(state, Lifecycle::CommitFailed { reason: reason.to_owned() })))
 }
 
 /// The done package is recorded.
@@ -458,9 +449,9 @@ pub(crate) fn done(state: &BubbleState, at: &Committed) -> Decided {
         package_sha256: at.request.package_sha256.clone(),
         summary,
     };
-    let mut event = Event::own(state.rounds.round, Body::DonePackage(body));
-    event.refs.push(format!("artifact://{}", at.request.package));
-    Decided::one(event)
+    let mut fact = event(state, body);
+    fact.refs.push(format!("artifact://{}", at.request.package));
+    Decided::one(fact)
 }
 
 /// The bubble's commit reached the base branch.
@@ -468,13 +459,9 @@ pub(crate) fn merged(state: &BubbleState, commit: &CommitId) -> Decided {
     if state.gate.merged.as_ref() == Some(commit) {
         return Decided::default();
     }
-    Decided::one(own(state, Lifecycle::Merged { commit: commit.clone() }))
+    Decided::one(event(state, Lifecycle::Merged { commit: commit.clone() }))
 }
 
 fn decision_event(state: &BubbleState, decision: ApprovalDecision, command: &Command) -> Event {
-    let mut event = Event::own(state.rounds.round, Body::ApprovalDecision(decision));
-    event.sender = Party::Human;
-    event.recipient = Party::Orchestrator;
-    event.key = key_of(state, command);
-    event
+    Event { key: key_of(state, command), ..by_person(state, decision) }
 }

@@ -5,12 +5,12 @@
 
 use super::questions::{question_about, take_back, withdrawals};
 use super::{lifecycle, turn};
-use crate::bubble::command::own;
+use crate::bubble::command::event;
 use crate::bubble::state::Known;
 use crate::bubble::{BubbleState, Command, Decided, Hindrance, Notice, OpenQuestion, Parked, Phase, Refusal};
 use crate::facts::Seat;
 use crate::ids::{AgentId, Party};
-use crate::log::{Body, Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind};
+use crate::log::{Control, ControlAction, Delivery, Event, Lifecycle, Question, QuestionKind};
 use crate::text::counted;
 use crate::time::{Moment, Timestamp};
 
@@ -126,7 +126,7 @@ fn session(state: &BubbleState, known: Known<'_>) -> Result<Decided, Refusal> {
     }
     let Known { agent, turn, seat, id } = known;
     let fact = Lifecycle::AgentSession { agent: agent.clone(), turn, seat, session: id.cloned() };
-    Ok(Decided::one(own(state, fact)))
+    Ok(Decided::one(event(state, fact)))
 }
 
 /// A sign of life that is no command: what was asked because of its absence is withdrawn.
@@ -134,7 +134,7 @@ fn active(state: &BubbleState, agent: &AgentId) -> Decided {
     // Being busy does not make a turn shorter.
     let mut events = withdrawals(state, agent, |kind| kind != QuestionKind::LongTurn);
     if let Some(turn) = state.disturbed_by(agent) {
-        events.push(own(state, Lifecycle::AtWorkOutOfTurn { agent: agent.clone(), turn }));
+        events.push(event(state, Lifecycle::AtWorkOutOfTurn { agent: agent.clone(), turn }));
     }
     events.extend(
         state.presence.parked.iter().filter(|parked| parked.agent == *agent).map(|parked| unpark(state, parked)),
@@ -148,11 +148,8 @@ fn stopped(state: &BubbleState, agent: &AgentId) -> Decided {
     let behind = state.notice_for(agent).is_some();
     let Some(turn) = state.watched().filter(|turn| turn.agent == *agent && !behind) else { return Decided::default() };
     if turn.nudges < NUDGES {
-        let reason = "it ended its turn without a pairflow command".to_owned();
-        let control = Control { action: ControlAction::Nudge, reason, waived: None, until: None };
-        let mut event = Event::own(state.rounds.round, Body::Control(control));
-        event.recipient = Party::Agent(agent.clone());
-        return Decided::one(event);
+        let control = Control::new(ControlAction::Nudge, "it ended its turn without a pairflow command");
+        return Decided::one(event(state, control).to(Party::Agent(agent.clone())));
     }
     let question = format!(
         "{agent} has stopped without handing over (round {}, as {}), although it was reminded. Look at its pane with 'pairflow attach {id}', then go on with 'pairflow resume {id}'.",
@@ -202,7 +199,7 @@ fn hindered(state: &BubbleState, agent: &AgentId, by: Hindrance, what: &str, now
     if !state.is_asked_about(agent, kind) {
         let (about, wants) = (Some(agent.clone()), (kind == QuestionKind::Permit).then(|| what.to_owned()));
         let asked = Question { about, wants, ..Question::new(kind, question) };
-        events.push(Event::own(state.rounds.round, Body::HumanQuestion(asked)));
+        events.push(event(state, asked));
     }
     if kind == QuestionKind::Permission {
         // No hook waits any more: what a person answered now would reach nobody.
@@ -223,10 +220,8 @@ fn park(state: &BubbleState, agent: &AgentId, what: &str, until: Timestamp) -> D
     if state.presence.parked.is_some() {
         return Decided::default();
     }
-    let control = Control { action: ControlAction::Park, reason: what.to_owned(), waived: None, until: Some(until) };
-    let mut event = Event::own(state.rounds.round, Body::Control(control));
-    event.recipient = Party::Agent(agent.clone());
-    Decided::one(event)
+    let control = Control { until: Some(until), ..Control::new(ControlAction::Park, what) };
+    Decided::one(event(state, control).to(Party::Agent(agent.clone())))
 }
 
 /// An agent's command arrives while only its own silence is asked about: that is withdrawn, and the command is decided
@@ -249,15 +244,10 @@ pub(crate) fn come_back(state: &BubbleState, command: &Command) -> Option<Result
 }
 
 fn delivery(state: &BubbleState, notice: &Notice, attempt: u32, acknowledged: bool) -> Event {
-    let mut event =
-        Event::own(state.rounds.round, Body::Delivery(Delivery { notice: notice.number, attempt, acknowledged }));
-    event.recipient = Party::Agent(notice.agent.clone());
-    event
+    let delivery = Delivery { notice: notice.number, attempt, acknowledged };
+    event(state, delivery).to(Party::Agent(notice.agent.clone()))
 }
 
 fn unpark(state: &BubbleState, parked: &Parked) -> Event {
-    let control = Control { action: ControlAction::Unpark, reason: String::new(), waived: None, until: None };
-    let mut event = Event::own(state.rounds.round, Body::Control(control));
-    event.recipient = Party::Agent(parked.agent.clone());
-    event
+    event(state, Control::new(ControlAction::Unpark, "")).to(Party::Agent(parked.agent.clone()))
 }

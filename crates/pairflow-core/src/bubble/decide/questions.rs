@@ -1,20 +1,20 @@
 //! The person: questions and their answers, pauses, waivers. Also how pairflow asks its own questions and takes them back.
 
-use crate::bubble::command::{not_updating, open_row};
+use crate::bubble::command::{by_person, event, has_seat, not_updating, open_row};
 use crate::bubble::{BubbleState, Command, Decided, OpenQuestion, Refusal, Stage, Turn, key_of};
 use crate::facts::RowState;
 use crate::findings::Row;
 use crate::ids::{AgentId, Party};
 use crate::log::{
-    Body, Control, ControlAction, Decision, Event, Evidence, Judged, MAX_QUESTIONS, Question, QuestionKind, Reply,
-    Verdict, Waivable,
+    Control, ControlAction, Decision, Event, Evidence, Judged, MAX_QUESTIONS, Question, QuestionKind, Reply, Verdict,
+    Waivable,
 };
 use crate::policy::Facts;
 use crate::progress::CheckState;
 
 /// A question of pairflow's own.
 pub(crate) fn own_question(state: &BubbleState, kind: QuestionKind, question: String) -> Event {
-    Event::own(state.rounds.round, Body::HumanQuestion(Question::new(kind, question)))
+    event(state, Question::new(kind, question))
 }
 
 /// A question of pairflow's own about what these checks say.
@@ -25,21 +25,19 @@ pub(crate) fn question_of_checks<'a>(
     checks: impl IntoIterator<Item = &'a str>,
 ) -> Event {
     let checks = checks.into_iter().map(str::to_owned).collect();
-    Event::own(state.rounds.round, Body::HumanQuestion(Question { checks, ..Question::new(kind, question) }))
+    event(state, Question { checks, ..Question::new(kind, question) })
 }
 
 /// A question of pairflow's own about the presence of `agent`.
 pub(crate) fn question_about(state: &BubbleState, agent: &AgentId, kind: QuestionKind, question: String) -> Event {
     let about = Some(agent.clone());
-    Event::own(state.rounds.round, Body::HumanQuestion(Question { about, ..Question::new(kind, question) }))
+    event(state, Question { about, ..Question::new(kind, question) })
 }
 
 /// The question of a reviewer that wants the person to decide before the loop goes on.
 pub(crate) fn discussion(state: &BubbleState, by: &AgentId, summary: &str) -> Event {
     let question = format!("{by} wants to discuss its review before the work goes on: {summary}");
-    let mut event = own_question(state, QuestionKind::Question, question);
-    event.sender = Party::Agent(by.clone());
-    event
+    own_question(state, QuestionKind::Question, question).by(Party::Agent(by.clone()))
 }
 
 /// The answers with which pairflow takes back what it asked about the presence of `agent`, no matter who has the turn.
@@ -51,18 +49,13 @@ pub(crate) fn withdrawals(state: &BubbleState, agent: &AgentId, which: impl Fn(Q
 
 /// The answer with which pairflow takes back a question of its own.
 pub(crate) fn take_back(state: &BubbleState, open: &OpenQuestion, message: String) -> Event {
-    let mut event = Event::own(state.rounds.round, Body::HumanReply(Reply { message, decision: None }));
-    event.in_reply_to = Some(open.id.clone());
-    event
+    Event { in_reply_to: Some(open.id.clone()), ..event(state, Reply { message, decision: None }) }
 }
 
 /// An agent asks; either seat may, at any time.
 pub(crate) fn ask(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
     let Command::AskHuman { by, question, refs, .. } = command else { return Err(Refusal::NotOwed) };
-    if !state.rules.agents.contain(by) {
-        let known = state.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(Refusal::NoSeat { agent: by.clone(), known });
-    }
+    has_seat(state, by)?;
     if question.trim().is_empty() {
         return Err(Refusal::Empty { what: "the question" });
     }
@@ -72,11 +65,8 @@ pub(crate) fn ask(state: &BubbleState, command: &Command) -> Result<Decided, Ref
     }
     let mut events = withdrawals(state, by, |_| true);
     let body = Question::new(QuestionKind::Question, question.clone());
-    let mut event = Event::own(state.rounds.round, Body::HumanQuestion(body));
-    event.sender = Party::Agent(by.clone());
-    event.refs.clone_from(refs);
-    event.key = key_of(state, command);
-    events.push(event);
+    let (sender, refs, key) = (Party::Agent(by.clone()), refs.clone(), key_of(state, command));
+    events.push(Event { sender, refs, key, ..event(state, body) });
     Ok(Decided::of(events))
 }
 
@@ -235,21 +225,15 @@ pub(crate) fn restart(state: &BubbleState, turn: &Turn, reason: &str) -> Result<
 }
 
 fn control(state: &BubbleState, action: ControlAction, reason: &str) -> Event {
-    Event::own(
-        state.rounds.round,
-        Body::Control(Control { action, reason: reason.to_owned(), waived: None, until: None }),
-    )
+    event(state, Control::new(action, reason))
 }
 
 fn answer(state: &BubbleState, turn: &Turn, asked: &OpenQuestion, reply: Reply) -> Event {
-    let mut event = Event::own(state.rounds.round, Body::HumanReply(reply));
-    event.sender = Party::Human;
-    event.recipient = match &asked.by {
+    let recipient = match &asked.by {
         Party::Agent(_) => asked.by.clone(),
         _ => Party::Agent(turn.agent.clone()),
     };
-    event.in_reply_to = Some(asked.id.clone());
-    event
+    Event { in_reply_to: Some(asked.id.clone()), ..event(state, reply).by(Party::Human).to(recipient) }
 }
 
 fn which<'a>(state: &'a BubbleState, named: Option<&crate::ids::MsgId>) -> Result<&'a OpenQuestion, Refusal> {
@@ -276,12 +260,12 @@ fn accept_tie(state: &BubbleState, asked: &OpenQuestion, event: Event) -> Result
 }
 
 /// The person says that the checks that could not be run are not available for this tree.
-fn accept_missing_checks(state: &BubbleState, event: Event) -> Decided {
-    let mut events = vec![event];
+fn accept_missing_checks(state: &BubbleState, reply: Event) -> Decided {
+    let mut events = vec![reply];
     let Some(tree) = state.tree() else { return Decided::of(events) };
     for check in state.rules.checks.iter().filter(|check| state.has_given_up(&check.name)) {
         let fact = Evidence::NotAvailable { check: check.name.clone(), tree: tree.clone() };
-        events.push(Event::own(state.rounds.round, Body::Evidence(fact)));
+        events.push(event(state, fact));
     }
     Decided::of(events)
 }
@@ -327,18 +311,12 @@ fn withdraw(state: &BubbleState, what: &Waivable, reason: &str) -> Result<Decide
 
 /// The person's decision.
 fn decided(state: &BubbleState, action: ControlAction, what: &Waivable, reason: &str) -> Decided {
-    let control = Control { action, reason: reason.to_owned(), waived: Some(what.clone()), until: None };
-    let mut event = Event::own(state.rounds.round, Body::Control(control));
-    event.sender = Party::Human;
-    event.recipient = Party::Orchestrator;
+    let control = Control { waived: Some(what.clone()), ..Control::new(action, reason) };
     let more = match action {
         ControlAction::Waive => nothing_fails(state, what),
-        _ => verdict_without_waiver(state, what)
-            .map(|verdict| Event::own(state.rounds.round, Body::Verdict(verdict)))
-            .into_iter()
-            .collect(),
+        _ => verdict_without_waiver(state, what).map(|verdict| event(state, verdict)).into_iter().collect(),
     };
-    Decided::of(std::iter::once(event).chain(more).collect())
+    Decided::of(std::iter::once(by_person(state, control)).chain(more).collect())
 }
 
 /// The verdict on the clean reviews once a waiver is taken back; nothing if they do not need it.

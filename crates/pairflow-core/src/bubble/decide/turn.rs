@@ -1,7 +1,7 @@
 //! A turn: its opening, the hand-over that ends it, and the tree that it leaves, with the verdict on a review.
 
 use super::questions::{discussion, own_question, question_about};
-use crate::bubble::command::{open_row, own};
+use crate::bubble::command::{event, has_seat, open_row};
 use crate::bubble::{
     BubbleState, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, derived, key_of, missing_checks,
 };
@@ -72,10 +72,7 @@ pub(crate) fn may_act(
     by: &crate::ids::AgentId,
     command: &'static str,
 ) -> Result<(), Refusal> {
-    if !state.rules.agents.contain(by) {
-        let known = state.rules.agents.all().map(|agent| agent.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(Refusal::NoSeat { agent: by.clone(), known });
-    }
+    has_seat(state, by)?;
     if state.paused {
         return Err(Refusal::Paused { command });
     }
@@ -279,7 +276,7 @@ pub(crate) fn snapshot(state: &BubbleState, snapshot: &Snapshot) -> Result<Decid
     let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
     let verdict = verdict_on_review(state, snapshot).map(Body::Verdict);
     let bodies = std::iter::once(Body::Evidence(fact)).chain(verdict);
-    Ok(Decided::of(bodies.map(|body| Event::own(state.rounds.round, body)).collect()))
+    Ok(Decided::of(bodies.map(|body| event(state, body)).collect()))
 }
 
 /// The verdict on the review that left `snapshot`; nothing if it was no review that left it.
@@ -339,7 +336,7 @@ pub(crate) fn reproduced(state: &BubbleState, finding: FindingId, receipt: &Rece
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Reproduced { finding, receipt: receipt.clone() };
-    Ok(Decided::one(Event::own(state.rounds.round, Body::Evidence(fact))))
+    Ok(Decided::one(event(state, fact)))
 }
 
 /// A check was run where it was owed.
@@ -352,7 +349,7 @@ pub(crate) fn checked(state: &BubbleState, receipt: &Receipt) -> Result<Decided,
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Receipt { receipt: receipt.clone() };
-    Ok(Decided::one(Event::own(state.rounds.round, Body::Evidence(fact))))
+    Ok(Decided::one(event(state, fact)))
 }
 
 /// Everything before a turn is done.
@@ -362,7 +359,7 @@ pub(crate) fn open(state: &BubbleState, turn: &Turn, number: u32, slices: u32) -
         return Err(Refusal::NotOwed);
     }
     let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone(), slices };
-    let mut event = own(state, fact);
+    let mut event = event(state, fact);
     event.recipient = Party::Agent(turn.agent.clone());
     Ok(Decided::one(event))
 }

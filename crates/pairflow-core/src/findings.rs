@@ -1,16 +1,22 @@
-//! The ledger: what reviewers filed, implementers answered, reviewers confirmed, and the person waived.
+//! The findings of a bubble, and the ledger that keeps them: what reviewers filed, implementers answered, reviewers confirmed,
+//! and the person waived. `feedback` reads what a reviewer wrote; `identity` says which claims are the same.
 //!
 //! A claim that a row already makes is that row again. A review that found nothing settles what was grave and what was
 //! answered; beside findings, a row is settled only by name. What a reproducer still shows stays open, no matter who says
 //! otherwise, and so does a blocker that its implementer has not resolved.
 
+pub mod feedback;
+pub mod identity;
+mod row;
+
 use serde::{Deserialize, Serialize};
 
 use crate::facts::{Answers, Class, Finding, Outcome, Receipt, RowState};
-use crate::findings::identity::{reversed, same_claim, same_words};
-use crate::findings::{Reproducer, Row, RowChange, Shown};
 use crate::ids::{AgentId, FindingId, Party, TreeId};
 use crate::log::MAX_DETAIL;
+
+use identity::{reversed, same_claim, same_words};
+pub use row::*;
 
 /// The most rows that are kept; the oldest settled ones go first. The log has them all.
 pub const ROWS_KEPT: usize = 500;
@@ -222,7 +228,7 @@ impl Ledger {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    pub(super) fn get_mut(&mut self, id: FindingId) -> Option<&mut Row> {
+    fn get_mut(&mut self, id: FindingId) -> Option<&mut Row> {
         self.rows.iter_mut().find(|row| row.id == id)
     }
 
@@ -368,7 +374,7 @@ fn is_risk(finding: &Finding, globs: &[String]) -> bool {
     finding.class.is_some_and(Class::is_risk) || finding.file.as_ref().is_some_and(here)
 }
 
-pub(super) fn change(round: u32, by: &Party, to: RowState, note: &str) -> RowChange {
+fn change(round: u32, by: &Party, to: RowState, note: &str) -> RowChange {
     RowChange { round, by: by.clone(), to, settled: false, note: note.to_owned() }
 }
 

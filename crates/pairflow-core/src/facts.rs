@@ -1,12 +1,16 @@
-//! What pairflow saw with its own eyes: trees, changed files and the results of checks.
+//! What the log is made of: what pairflow saw (trees, receipts), what agents claimed (`review`), who sat where, and what was
+//! accepted.
+
+mod review;
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-use crate::facts::{Finding, Severity};
 use crate::gates::TestChange;
 use crate::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use crate::rules::Rules;
+
+pub use review::*;
 
 /// The tree that a turn left, kept on a private ref.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
