@@ -126,14 +126,14 @@ pub struct Receipt {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tail: String,
     /// Where it ran.
-    #[serde(default, skip_serializing_if = "Place::is_worktree")]
-    pub place: Place,
+    #[serde(default, skip_serializing_if = "CheckPlace::is_worktree")]
+    pub place: CheckPlace,
 }
 
 /// Where a check ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum CheckPlace {
     /// In the agents' worktree: receipts of older versions, and of bubbles that are configured so.
     #[default]
     Worktree,
@@ -145,7 +145,7 @@ pub enum Place {
     Base,
 }
 
-impl Place {
+impl CheckPlace {
     fn is_worktree(&self) -> bool {
         *self == Self::Worktree
     }

@@ -265,7 +265,8 @@ fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
         row.anchor.clone_from(&finding.anchor);
     }
     // An agent that brings a new command after the old one passed shows the fault in another way.
-    if row.reproducer.as_ref().is_none_or(|one| matches!(one.stand, Shown::Dropped | Shown::Passes)) {
+    if row.reproducer.as_ref().is_none_or(|one| matches!(one.stand, ReproducerState::Dropped | ReproducerState::Passes))
+    {
         let newer = finding.reproducer.as_deref().map(|command| pending(command, review.by));
         row.reproducer = newer.or(row.reproducer.take());
     }
@@ -365,7 +366,7 @@ fn undoing(older: FindingId) -> String {
 
 fn pending(command: &str, by: &AgentId) -> Reproducer {
     let (command, by) = (command.to_owned(), Some(by.clone()));
-    Reproducer { command, stand: Shown::Pending, tree: None, by, tail: String::new() }
+    Reproducer { command, stand: ReproducerState::Pending, tree: None, by, tail: String::new() }
 }
 
 /// Whether a finding touches core logic, security or data integrity: by its class, or by where it is.
@@ -390,8 +391,8 @@ impl Ledger {
     pub fn to_reproduce<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = (&'a Row, &'a str)> {
         let wanted = self.rows.iter().rev().filter(|row| row.state != RowState::Waived);
         let kept = wanted.filter_map(|row| row.reproducer.as_ref().map(|one| (row, one)));
-        let mut kept: Vec<_> = kept.filter(|(_, one)| one.stand != Shown::Dropped).collect();
-        kept.sort_by_key(|(row, one)| (one.stand != Shown::Pending, !row.is_open()));
+        let mut kept: Vec<_> = kept.filter(|(_, one)| one.stand != ReproducerState::Dropped).collect();
+        kept.sort_by_key(|(row, one)| (one.stand != ReproducerState::Pending, !row.is_open()));
         kept.into_iter()
             .take(REPRODUCERS)
             .filter(move |(_, one)| one.tree.as_ref() != Some(tree))
@@ -429,20 +430,20 @@ impl Ledger {
     pub(crate) fn reproduced(&mut self, id: FindingId, receipt: &Receipt, round: u32) {
         let Some(row) = self.get_mut(id) else { return };
         let Some(one) = row.reproducer.as_mut() else { return };
-        let (fresh, outcome) = (one.stand == Shown::Pending, &receipt.outcome);
+        let (fresh, outcome) = (one.stand == ReproducerState::Pending, &receipt.outcome);
         one.tree = Some(receipt.tree.clone());
         one.tail = if matches!(outcome, Outcome::Failed { .. }) { last_lines(&receipt.tail) } else { String::new() };
         one.stand = match outcome {
-            Outcome::Failed { .. } => Shown::Fails,
-            Outcome::Passed if !fresh => Shown::Passes,
+            Outcome::Failed { .. } => ReproducerState::Fails,
+            Outcome::Passed if !fresh => ReproducerState::Passes,
             // What once showed the fault still counts where it cannot be run: unknown is never success.
             Outcome::CouldNotCheck { .. } if !fresh => one.stand,
-            Outcome::Passed | Outcome::CouldNotCheck { .. } => Shown::Dropped,
+            Outcome::Passed | Outcome::CouldNotCheck { .. } => ReproducerState::Dropped,
         };
         let stand = one.stand;
         let by = Party::Orchestrator;
         match stand {
-            Shown::Dropped => {
+            ReproducerState::Dropped => {
                 let note = if matches!(outcome, Outcome::Passed) {
                     "its reproducer did not fail, so it counts no more"
                 } else {
@@ -456,11 +457,11 @@ impl Ledger {
                 row.become_state(RowChange { settled, ..change(round, &by, to, note) });
             }
             // What an implementer calls a blocker is closed by an answer to it.
-            Shown::Passes if row.is_open() && !row.unresolved() => {
+            ReproducerState::Passes if row.is_open() && !row.unresolved() => {
                 let fixed = change(round, &by, RowState::Fixed, "its reproducer passes now");
                 row.become_state(RowChange { settled: true, ..fixed });
             }
-            Shown::Fails if !fresh && (row.settled || row.state == RowState::Fixed) => {
+            ReproducerState::Fails if !fresh && (row.settled || row.state == RowState::Fixed) => {
                 row.become_state(change(round, &by, RowState::Reopened, "its reproducer still fails"));
             }
             _ => {}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{CleanReview, Outcome, Receipt, RoundRoles, Seat, Seats, Snapshot};
 use crate::ids::{AgentId, FindingId, Party, TreeId};
-use crate::log::{Reason, Workspace};
+use crate::log::{Reason, WorkspaceRecord};
 
 /// The loop so far: rounds, seats, turns, and the reviews that count.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct Rounds {
     /// How many turns were given out.
     pub turns: u32,
     /// How many turns each agent has held, and which was the last.
-    pub held: BTreeMap<AgentId, Held>,
+    pub held: BTreeMap<AgentId, TurnsHeld>,
     /// Which tree each agent reviewed last, and when.
     pub reviewed_by: BTreeMap<AgentId, Reviewed>,
     /// The tree of the last review, whatever it found.
@@ -73,7 +73,7 @@ pub struct Spent {
 
 /// The turns of one agent, and what it asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Held {
+pub struct TurnsHeld {
     /// How many.
     pub count: u32,
     /// The number of the last one.
@@ -113,7 +113,7 @@ pub struct Reviewed {
 
 /// What an agent said when it handed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct HandoverSummary {
     /// In which round.
     pub round: u32,
     /// From which seat.
@@ -126,9 +126,9 @@ pub struct Said {
 
 /// What is known of the work: its trees, and what pairflow ran on them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Evidence {
+pub struct WorkEvidence {
     /// Where the agents work.
-    pub workspace: Option<Workspace>,
+    pub workspace: Option<WorkspaceRecord>,
     /// The newest snapshot.
     pub snapshot: Option<Snapshot>,
     /// How many snapshots were taken.
@@ -168,7 +168,7 @@ pub enum CheckState<'a> {
     Missing,
 }
 
-impl Evidence {
+impl WorkEvidence {
     /// Returns the tree that the next turn is expected to find.
     pub fn tree(&self) -> Option<&TreeId> {
         match (&self.snapshot, &self.workspace) {

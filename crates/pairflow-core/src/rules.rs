@@ -134,7 +134,7 @@ impl Check {
 
 /// A value of the configuration that a person changed while the bubble was under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct ConfigChange {
     /// The key, with its table.
     pub key: String,
     /// What it was; null for nothing.
@@ -350,7 +350,7 @@ impl Default for Rules {
 pub enum Permissions {
     /// Look around and call pairflow; every change is asked about.
     Ask,
-    /// Change files of the worktree, call pairflow and run the bubble's checks.
+    /// ConfigChange files of the worktree, call pairflow and run the bubble's checks.
     #[default]
     Edits,
     /// Everything; only where a sandbox holds the agent.

@@ -7,7 +7,7 @@ use crate::bubble::{BubbleState, Command, PassCommand, Refusal};
 use crate::facts::{Explanation, Finding, StepName};
 use crate::hash::hex;
 use crate::ids::MsgId;
-use crate::log::{Key, MAX_DETAIL, MAX_FINDINGS, MAX_KEY, MAX_REFS, MAX_REVIEW, MAX_TEXT, MAX_TITLE};
+use crate::log::{MAX_DETAIL, MAX_FINDINGS, MAX_KEY, MAX_REFS, MAX_REVIEW, MAX_TEXT, MAX_TITLE, RetryKey};
 use crate::rules::Rules;
 
 /// What printed command lines have in the place of a text.
@@ -119,7 +119,7 @@ fn short(what: &'static str, words: &str) -> Result<(), Refusal> {
     own(what, words, MAX_DETAIL)
 }
 
-fn said(what: &'static str, words: &str, refs: &[String], key: Option<&Key>) -> Result<(), Refusal> {
+fn said(what: &'static str, words: &str, refs: &[String], key: Option<&RetryKey>) -> Result<(), Refusal> {
     text(what, words)?;
     at_most("refs", refs.len(), MAX_REFS)?;
     match key.map_or(0, |key| key.0.len()) {
@@ -145,7 +145,7 @@ fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), Refusal
     if count <= limit { Ok(()) } else { Err(Refusal::TooMany { what, count, limit }) }
 }
 
-impl Key {
+impl RetryKey {
     /// Makes the key of a command that came without one: a hash of sender, turn, verb and payload.
     pub fn of(parts: &[&str]) -> Self {
         let mut hash = Sha256::new();
@@ -158,7 +158,7 @@ impl Key {
 }
 
 /// Returns the retry key of `command`: the one that was given, else for agents' verbs one made of its content.
-pub fn key_of(state: &BubbleState, command: &Command) -> Option<Key> {
+pub fn key_of(state: &BubbleState, command: &Command) -> Option<RetryKey> {
     match command {
         Command::Pass(pass) => {
             Some(pass.key.clone().unwrap_or_else(|| key_of_pass(state.last_turn_of(&pass.by), pass)))
@@ -167,13 +167,13 @@ pub fn key_of(state: &BubbleState, command: &Command) -> Option<Key> {
             let turn = state.last_turn_of(by).to_string();
             // Asked again after the answer, it is another question.
             let answered = state.answered_to(by).to_string();
-            let made = || Key::of(&[by.as_str(), &turn, &answered, "ask-human", &payload(&(question, refs))]);
+            let made = || RetryKey::of(&[by.as_str(), &turn, &answered, "ask-human", &payload(&(question, refs))]);
             Some(key.clone().unwrap_or_else(made))
         }
         Command::Converged { by, summary, refs, key, explanation, reviewed, .. } => {
             let turn = state.last_turn_of(by).to_string();
             let made =
-                || Key::of(&[by.as_str(), &turn, "converged", &payload(&(summary, refs, explanation, reviewed))]);
+                || RetryKey::of(&[by.as_str(), &turn, "converged", &payload(&(summary, refs, explanation, reviewed))]);
             Some(key.clone().unwrap_or_else(made))
         }
         Command::Reply { key, .. } | Command::Approve { key, .. } | Command::Rework { key, .. } => key.clone(),
@@ -199,7 +199,7 @@ pub fn earlier(state: &BubbleState, command: &Command) -> Option<MsgId> {
     state.keys.iter().rev().find(|(one, _)| *one == key).map(|(_, id)| id.clone())
 }
 
-fn key_of_pass(turn: u32, pass: &PassCommand) -> Key {
+fn key_of_pass(turn: u32, pass: &PassCommand) -> RetryKey {
     // Every field has to be named here, so that a new one is not forgotten. Findings and blockers are what it files.
     let PassCommand {
         by,
@@ -220,7 +220,7 @@ fn key_of_pass(turn: u32, pass: &PassCommand) -> Key {
     } = pass;
     let filed = pass.filed().map(|all| all.iter().map(Finding::as_said).collect::<Vec<_>>());
     let said = payload(&(summary, refs, intent, filed, answers, explanation, steps, (discuss, insists, reviewed)));
-    Key::of(&[by.as_str(), &turn.to_string(), "pass", &said])
+    RetryKey::of(&[by.as_str(), &turn.to_string(), "pass", &said])
 }
 
 /// Everything that was said, in one spelling: the fields of a type are written in their order.

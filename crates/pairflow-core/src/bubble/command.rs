@@ -2,10 +2,12 @@
 
 use strum::IntoStaticStr;
 
-use crate::bubble::{BubbleState, Caller, Refusal};
+use crate::bubble::{BubbleState, Refusal, RefusedCaller};
 use crate::facts::{Answers, Explanation, Finding, Receipt, Seat, Snapshot, Step};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
-use crate::log::{Body, CommitIdentity, Conflict, Decision, Event, Intent, Key, Person, Waivable, Workspace};
+use crate::log::{
+    Body, CommitIdentity, Conflict, Decision, Event, Intent, Person, RetryKey, Waivable, WorkspaceRecord,
+};
 use crate::rules::{BubbleKind, Rules};
 use crate::time::{Moment, Timestamp};
 
@@ -21,7 +23,7 @@ pub enum Command {
     /// The workspace is there.
     WorkspaceReady {
         /// Where.
-        workspace: Workspace,
+        workspace: WorkspaceRecord,
     },
     /// The workspace could not be made.
     StartFailed {
@@ -39,7 +41,7 @@ pub enum Command {
         /// Files and artifacts that the question points to.
         refs: Vec<String>,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// An agent claims that nothing grave is left.
     Converged {
@@ -54,9 +56,9 @@ pub enum Command {
         /// The slices of a long change that were read.
         reviewed: Vec<u32>,
         /// What the worktree looks like now.
-        seen: Seen,
+        seen: WorktreeSeen,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// The person answers.
     Reply {
@@ -69,16 +71,16 @@ pub enum Command {
         /// Artifacts that the answer points to.
         refs: Vec<String>,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// The person approves what the package shows.
     Approve {
         /// The SHA-256 of the package that was shown.
         package_sha256: String,
         /// What the worktree looks like now.
-        seen: Seen,
+        seen: WorktreeSeen,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// The person sends the work back.
     #[strum(serialize = "request-rework")]
@@ -92,7 +94,7 @@ pub enum Command {
         /// Artifacts that the message points to.
         refs: Vec<String>,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// The person asks for the commit.
     Commit {
@@ -355,7 +357,7 @@ pub struct PassCommand {
     /// the tree then counts as unchanged.
     pub tree: Option<TreeId>,
     /// The retry key, if one was given.
-    pub key: Option<Key>,
+    pub key: Option<RetryKey>,
 }
 
 impl PassCommand {
@@ -402,7 +404,7 @@ pub enum HeadSeen {
 
 /// What a worktree looks like at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct WorktreeSeen {
     /// Its tree.
     pub tree: TreeId,
     /// The files that differ from the newest snapshot.
@@ -416,12 +418,12 @@ impl Command {
     }
 
     /// Returns who is told what became of the command.
-    pub fn caller(&self, state: &BubbleState) -> Caller {
-        let Some(agent) = self.agent() else { return Caller::Person };
+    pub fn caller(&self, state: &BubbleState) -> RefusedCaller {
+        let Some(agent) = self.agent() else { return RefusedCaller::Person };
         let slices = state.phase.turn().filter(|turn| turn.agent == *agent).map_or(0, |turn| turn.slices);
         match state.rules.kind {
-            BubbleKind::Document => Caller::DocumentAgent { slices },
-            _ => Caller::Agent { slices },
+            BubbleKind::Document => RefusedCaller::DocumentAgent { slices },
+            _ => RefusedCaller::Agent { slices },
         }
     }
 

@@ -12,7 +12,7 @@ mod turn;
 use crate::bubble::command::{by_person, event};
 use crate::bubble::{BubbleState, Command, Decided, Phase, Refusal, Stage, admission, missing_checks};
 use crate::facts::{Certificate, Seat};
-use crate::log::{Body, CommitIdentity, Event, Judged, Lifecycle, Next, Verdict};
+use crate::log::{Body, CommitIdentity, Event, Judged, Lifecycle, NextTurn, Verdict};
 use crate::policy;
 use crate::policy::{After, Unmet};
 use crate::time::Moment;
@@ -199,7 +199,7 @@ fn after_work(state: &BubbleState) -> Option<Event> {
     let body = match judge_work(state)? {
         After::Review => return None,
         // What cannot be accepted is for the reviewer to see.
-        After::Concluded(conclusion) if conclusion.next == Next::Accept && !is_acceptable(state) => return None,
+        After::Concluded(conclusion) if conclusion.next == NextTurn::Accept && !is_acceptable(state) => return None,
         After::Concluded(conclusion) => Body::Verdict(conclusion.verdict(state.policy(), Judged::Work)),
         After::Ask(question) => Body::HumanQuestion(question),
     };
@@ -209,7 +209,7 @@ fn after_work(state: &BubbleState) -> Option<Event> {
 /// The verdict on the newest work, if there is one.
 pub(super) fn verdict_on_work(state: &BubbleState) -> Option<Verdict> {
     match judge_work(state)? {
-        After::Concluded(conclusion) if conclusion.next == Next::Accept && !is_acceptable(state) => None,
+        After::Concluded(conclusion) if conclusion.next == NextTurn::Accept && !is_acceptable(state) => None,
         After::Concluded(conclusion) => Some(conclusion.verdict(state.policy(), Judged::Work)),
         After::Review | After::Ask(_) => None,
     }

@@ -2,7 +2,7 @@
 //! to, and what of a bubble can be shown.
 
 use crate::bubble::{BubbleState, CHECK_TRIES, CommitOrder, Notice, Phase, Refusal, Stage, StateName, Turn};
-use crate::facts::{Answers, CleanReview, Explanation, Place, Seat};
+use crate::facts::{Answers, CheckPlace, CleanReview, Explanation, Seat};
 use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
 use crate::log::Pass;
@@ -29,7 +29,7 @@ pub enum Effect {
         /// Which check.
         check: Check,
         /// Where.
-        place: Place,
+        place: CheckPlace,
     },
     /// Run the reproducer of a finding on the newest snapshot.
     RunReproducer {
@@ -94,22 +94,25 @@ pub fn owed(state: &BubbleState) -> Vec<Effect> {
 ///
 /// Before the first hand-over that is the base: what fails there is no agent's fault. Once a review of a tree was clean,
 /// what passed in a checkout with caches has to pass in a fresh one.
-pub fn missing_checks(state: &BubbleState) -> Vec<(&Check, Place)> {
+pub fn missing_checks(state: &BubbleState) -> Vec<(&Check, CheckPlace)> {
     let place = |check| missing(state, check).map(|place| (check, place));
     state.rules.checks.iter().filter_map(place).collect()
 }
 
 /// Where a check has to be run, if it has.
-fn missing(state: &BubbleState, check: &Check) -> Option<Place> {
-    let here = if state.rules.checks_in == ChecksIn::Worktree { Place::Worktree } else { Place::Checkout };
-    let settled =
-        if state.rounds.streak.is_empty() || check.is_own() || here == Place::Worktree { here } else { Place::Fresh };
+fn missing(state: &BubbleState, check: &Check) -> Option<CheckPlace> {
+    let here = if state.rules.checks_in == ChecksIn::Worktree { CheckPlace::Worktree } else { CheckPlace::Checkout };
+    let settled = if state.rounds.streak.is_empty() || check.is_own() || here == CheckPlace::Worktree {
+        here
+    } else {
+        CheckPlace::Fresh
+    };
     if state.evidence.snapshot.is_none() || state.is_untouched() {
-        return state.wants_baseline(check).then_some(Place::Base);
+        return state.wants_baseline(check).then_some(CheckPlace::Base);
     }
     match state.check(&check.name) {
         CheckState::Missing => Some(settled),
-        CheckState::Passed(receipt) if settled == Place::Fresh && receipt.place != settled => Some(settled),
+        CheckState::Passed(receipt) if settled == CheckPlace::Fresh && receipt.place != settled => Some(settled),
         _ => None,
     }
 }
@@ -179,7 +182,7 @@ fn in_turn(state: &BubbleState, turn: &Turn, going: bool) -> Vec<Effect> {
                 .map(|(finding, command)| Effect::RunReproducer { finding, command: command.to_owned() });
             let reproducers: Vec<_> = reproducers.collect();
             let open = missing.is_empty() && reproducers.is_empty() && going;
-            let run = |(check, place): (&Check, Place)| Effect::RunCheck { check: check.clone(), place };
+            let run = |(check, place): (&Check, CheckPlace)| Effect::RunCheck { check: check.clone(), place };
             let mut effects: Vec<_> =
                 missing.into_iter().filter(|(check, _)| !state.has_given_up(&check.name)).map(run).collect();
             effects.extend(reproducers);

@@ -9,7 +9,7 @@ use crate::text::list;
 
 /// Who is told that a command was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caller {
+pub enum RefusedCaller {
     /// A person.
     Person,
     /// An agent, to which most verbs are closed.
@@ -423,11 +423,11 @@ impl Refusal {
     /// Returns the command line with which `caller` goes on from here, if there is one.
     ///
     /// An agent is never sent to a verb that is a person's.
-    pub fn next(&self, id: &BubbleId, caller: Caller) -> Option<String> {
+    pub fn next(&self, id: &BubbleId, caller: RefusedCaller) -> Option<String> {
         match caller {
-            Caller::Person => self.next_of_person(id),
-            Caller::Agent { slices } => self.next_of_agent(id).map(|line| with_slices(line, slices)),
-            Caller::DocumentAgent { slices } => {
+            RefusedCaller::Person => self.next_of_person(id),
+            RefusedCaller::Agent { slices } => self.next_of_agent(id).map(|line| with_slices(line, slices)),
+            RefusedCaller::DocumentAgent { slices } => {
                 self.next_of_agent(id).map(with_steps).map(|line| with_slices(line, slices))
             }
         }

@@ -8,8 +8,8 @@ use crate::bubble::{Phase, Stage, StateName, Turn};
 use crate::facts::{Answers, Certificate, Explanation, RoundRoles, Seat, Step, StepName};
 use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
-use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning};
-use crate::progress::{CheckState, Evidence, Reviewed, Rounds, Said, Spent};
+use crate::log::{CommitIdentity, Conflict, Pass, QuestionKind, RetryKey, Warning};
+use crate::progress::{CheckState, HandoverSummary, Reviewed, Rounds, Spent, WorkEvidence};
 use crate::rules::{ContextMode, DriverKind, Rules};
 use crate::time::{Moment, Timestamp};
 
@@ -32,7 +32,7 @@ pub struct BubbleState {
     /// Its name.
     pub id: BubbleId,
     /// What a bubble is about, as its first lines say.
-    pub about: About,
+    pub about: Assignment,
     /// The configuration in force.
     pub rules: Rules,
     /// Where it stands.
@@ -44,13 +44,13 @@ pub struct BubbleState {
     /// The findings.
     pub ledger: Ledger,
     /// What is known of the work: its trees, and what pairflow ran on them.
-    pub evidence: Evidence,
+    pub evidence: WorkEvidence,
     /// The programs of the agents, and what they are told.
     pub presence: Presence,
     /// What is between the loop and a person: questions, words, the package, and merges of the base.
     pub gate: Gate,
     /// The newest retry keys.
-    pub keys: VecDeque<(Key, MsgId)>,
+    pub keys: VecDeque<(RetryKey, MsgId)>,
     /// The newest warnings since anything else happened: the same one is not written twice.
     pub warnings: VecDeque<(Party, Warning)>,
     /// When a command was last accepted.
@@ -59,7 +59,7 @@ pub struct BubbleState {
 
 /// What a bubble is about, as its first lines say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct About {
+pub struct Assignment {
     /// The repository's root.
     pub repo: String,
     /// The task.
@@ -144,7 +144,7 @@ pub struct Gate {
     /// What the person said before that, newest last: it still holds.
     pub said_before: Vec<String>,
     /// What the agents said, newest last.
-    pub summaries: VecDeque<Said>,
+    pub summaries: VecDeque<HandoverSummary>,
     /// What the person has to know to decide, as far as an agent has said it.
     pub explanation: Explanation,
     /// The steps of the last document review.
@@ -198,13 +198,13 @@ impl BubbleState {
     pub fn new(id: BubbleId) -> Self {
         Self {
             id,
-            about: About::default(),
+            about: Assignment::default(),
             rules: Rules::default(),
             phase: Phase::Created,
             paused: false,
             rounds: Rounds::default(),
             ledger: Ledger::default(),
-            evidence: Evidence::default(),
+            evidence: WorkEvidence::default(),
             presence: Presence::default(),
             gate: Gate::default(),
             keys: VecDeque::new(),
@@ -382,7 +382,7 @@ impl StateFields {
 
 /// A program that was started, or has said which session it has.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Known<'a> {
+pub(super) struct KnownSession<'a> {
     pub agent: &'a AgentId,
     pub turn: u32,
     pub seat: Option<Seat>,
@@ -418,7 +418,7 @@ impl BubbleState {
     }
 
     /// Returns the seat that a program sits in of which this was recorded. Not every record says it.
-    fn seat_of(&self, known: Known<'_>) -> Option<Seat> {
+    fn seat_of(&self, known: KnownSession<'_>) -> Option<Seat> {
         let of_turn = || self.phase.turn().filter(|turn| turn.number == known.turn).map(|turn| turn.seat);
         // A conversation that is named later, or cannot be taken up, is the one that was there.
         let same = |session: &&AgentSession| session.turn == known.turn || known.turn == 0;
@@ -427,7 +427,7 @@ impl BubbleState {
     }
 
     /// Whether all of that is written down already.
-    pub(super) fn knows(&self, known: Known<'_>) -> bool {
+    pub(super) fn knows(&self, known: KnownSession<'_>) -> bool {
         let as_told = |session: &AgentSession| {
             (session.turn, session.id.as_ref(), session.restarts) == (known.turn, known.id, self.presence.restarts)
                 && session.seat == self.seat_of(known)
@@ -436,7 +436,7 @@ impl BubbleState {
     }
 
     /// Takes over what became known of an agent's program.
-    pub(super) fn note_session(&mut self, known: Known<'_>) {
+    pub(super) fn note_session(&mut self, known: KnownSession<'_>) {
         let (seat, before) = (self.seat_of(known), self.presence.sessions.get(known.agent));
         // A program that only now says which conversation it has was started before; it does not say so after each restart.
         let named = |one: &&AgentSession| one.turn == known.turn && known.id.is_some() && one.id.as_ref() != known.id;

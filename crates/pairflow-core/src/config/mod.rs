@@ -15,8 +15,8 @@ mod task;
 
 pub use check::Webhook;
 pub use keys::{CUSTOM_KEYS, CustomLayer, KEYS, Layer, changes_until};
-pub use origin::{ConfigError, ConfigErrors, Explained, Origin, Place, QualityMode, Recorded, Set, Source};
-pub use recorded::{Edit, Setting, StarterCommand, Subject, changes, render_bubble_toml, render_pairflow_toml};
+pub use origin::{ConfigError, ConfigErrors, ConfigSource, Explained, FilePlace, LogLine, Origin, QualityMode, Set};
+pub use recorded::{ConfigSetting, Edit, StarterCommand, Subject, changes, render_bubble_toml, render_pairflow_toml};
 pub use resolve::{CommandChange, CommandInForce, CommandSet, Layers, Resolved, resolve};
-pub use table::{Key, Shape, Until, Who, Written};
+pub use table::{ConfigKey, Shape, Until, Who, Written};
 pub use task::acceptance_criteria;

@@ -16,7 +16,7 @@ pub struct Set<T> {
 
 /// A kind of file that sets values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum ConfigSource {
     /// The person's own `config.toml`.
     User,
     /// The repository's `pairflow.toml`.
@@ -33,16 +33,16 @@ pub enum Origin {
     /// Nobody set it.
     Default,
     /// A file set it.
-    File(Source, Place),
+    File(ConfigSource, FilePlace),
     /// It is recorded in the bubble's log.
-    Log(Recorded),
+    Log(LogLine),
     /// The command line set it.
     Flag,
 }
 
 /// The line of a log that a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recorded {
+pub struct LogLine {
     /// Its number.
     pub seq: u64,
     /// The command that led to it.
@@ -77,7 +77,7 @@ impl<T> Set<T> {
     /// Returns a value that the log records.
     pub(super) fn recorded(value: T) -> Self {
         // Which line it is follows from the whole log, and is filled in where it is shown.
-        Self { value, origin: Origin::Log(Recorded { seq: 0, by: "create" }) }
+        Self { value, origin: Origin::Log(LogLine { seq: 0, by: "create" }) }
     }
 
     /// Returns a value that nobody set.
@@ -108,10 +108,10 @@ impl Origin {
     pub(super) fn strength(&self) -> u8 {
         match self {
             Self::Default => 0,
-            Self::File(Source::User, _) => 1,
-            Self::File(Source::Repository, _) => 2,
-            Self::File(Source::Bubble, _) | Self::Log(_) => 3,
-            Self::Flag | Self::File(Source::Setting, _) => 4,
+            Self::File(ConfigSource::User, _) => 1,
+            Self::File(ConfigSource::Repository, _) => 2,
+            Self::File(ConfigSource::Bubble, _) | Self::Log(_) => 3,
+            Self::Flag | Self::File(ConfigSource::Setting, _) => 4,
         }
     }
 
@@ -121,7 +121,7 @@ impl Origin {
     }
 
     /// Returns the place in a file, if the value came from one.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&FilePlace> {
         match self {
             Self::File(_, place) => Some(place),
             Self::Default | Self::Log(_) | Self::Flag => None,
@@ -150,7 +150,7 @@ impl Serialize for Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigError {
     /// Where it is; nothing if it is on the command line.
-    pub place: Option<Place>,
+    pub place: Option<FilePlace>,
     /// What is wrong, as a sentence without its full stop.
     pub message: String,
     /// What to write instead, if that can be said.
@@ -159,7 +159,7 @@ pub struct ConfigError {
 
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FilePlace {
     /// The file, as the reader of a message knows it.
     pub file: String,
     /// The line, counted from 1.
@@ -195,12 +195,12 @@ impl Complaint {
     }
 
     /// Says where the mistake is.
-    pub(super) fn at(self, place: Option<Place>) -> ConfigError {
+    pub(super) fn at(self, place: Option<FilePlace>) -> ConfigError {
         ConfigError { place, message: printable(&self.message), hint: self.hint.as_deref().map(printable) }
     }
 }
 
-impl Place {
+impl FilePlace {
     /// Returns the place of the bytes `span` in `text`, the content of `file`.
     pub fn of(file: &str, text: &str, span: Range<usize>) -> Self {
         let start = boundary(text, span.start);
@@ -220,7 +220,7 @@ impl Place {
 
 impl ConfigError {
     /// Returns a mistake at a place in a file.
-    pub fn new(place: Place, message: &str) -> Self {
+    pub fn new(place: FilePlace, message: &str) -> Self {
         Complaint::new(message).at(Some(place))
     }
 
@@ -232,7 +232,7 @@ impl ConfigError {
     /// Returns the mistake with its line and a mark below the wrong part, over several lines.
     pub fn excerpt(&self) -> String {
         let mut out = format!("error: {}\n", self.message);
-        if let Some(Place { file, line, column, width, line_text, .. }) = &self.place {
+        if let Some(FilePlace { file, line, column, width, line_text, .. }) = &self.place {
             let gap = " ".repeat(line.to_string().len());
             let mark = format!("{}{}", " ".repeat(column - 1), "^".repeat(*width));
             out.push_str(&format!("{gap}--> {file}:{line}:{column}\n{gap} |\n{line} | {line_text}\n{gap} | {mark}\n"));
@@ -323,7 +323,7 @@ mod tests {
     fn a_place_is_counted_in_characters_and_lines() {
         let text = "a = 1\r\nß = \"xyz\"\r\n";
         let at = text.find("\"xyz\"").unwrap();
-        let place = Place::of("f.toml", text, at..at + 5);
+        let place = FilePlace::of("f.toml", text, at..at + 5);
         assert_eq!((place.line, place.column, place.width), (2, 5, 5));
         let error = ConfigError::new(place, "no").with_hint("write 1");
         assert_eq!(error.to_string(), "f.toml:2:5: no (write 1)");
@@ -340,15 +340,15 @@ mod tests {
     #[test]
     fn a_terminal_is_never_steered_by_a_configuration() {
         let text = "a = \"\u{1b}[2J\u{202e}\"";
-        let error = ConfigError::new(Place::of("f.toml", text, 4..text.len()), "bad \u{7}\n");
+        let error = ConfigError::new(FilePlace::of("f.toml", text, 4..text.len()), "bad \u{7}\n");
         assert!(!error.excerpt().contains(['\u{1b}', '\u{7}', '\u{202e}']));
     }
 
     #[test]
     fn a_span_beyond_the_text_or_inside_a_character_is_pulled_back() {
-        let place = Place::of("f", "ß", 1..99);
+        let place = FilePlace::of("f", "ß", 1..99);
         assert_eq!((place.line, place.column, place.span), (1, 1, 0..2));
-        assert_eq!(Place::of("f", "", 3..7).span, 0..0);
+        assert_eq!(FilePlace::of("f", "", 3..7).span, 0..0);
     }
 
     #[test]

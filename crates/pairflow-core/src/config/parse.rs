@@ -7,10 +7,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{CUSTOM_KEYS, CustomLayer, KEYS, Layer};
-use super::origin::{Complaint, ConfigError, ConfigErrors, Place};
-use super::origin::{Set, Source};
-use super::table::{Checking, Given, Reading};
-use super::table::{Key, Keyed, Until, Who};
+use super::origin::{Complaint, ConfigError, ConfigErrors, FilePlace};
+use super::origin::{ConfigSource, Set};
+use super::table::{Checking, FileReading, GivenValue};
+use super::table::{ConfigKey, Keyed, Until, Who};
 use crate::ids::AgentId;
 use crate::rules::DriverKind;
 use crate::text::distance;
@@ -24,9 +24,9 @@ impl Layer {
     /// # Errors
     ///
     /// Every mistake of the file: broken TOML, unknown keys, wrong types, values out of range.
-    pub fn parse(file: &str, text: &str, source: Source) -> Result<Self, ConfigErrors> {
+    pub fn parse(file: &str, text: &str, source: ConfigSource) -> Result<Self, ConfigErrors> {
         let (table, broken) = DeTable::parse_recoverable(text);
-        let (mut layer, mut reading) = (Self::default(), Reading { file, text, source, errors: Vec::new() });
+        let (mut layer, mut reading) = (Self::default(), FileReading { file, text, source, errors: Vec::new() });
         if broken.is_empty() {
             reading.table(&mut layer, table.get_ref());
             reading.require(table.get_ref());
@@ -42,19 +42,19 @@ impl Layer {
     /// # Errors
     ///
     /// As [`Layer::parse`]; also if the bytes are no UTF-8, with the first bad byte.
-    pub fn parse_bytes(file: &str, bytes: &[u8], source: Source) -> Result<Self, ConfigErrors> {
+    pub fn parse_bytes(file: &str, bytes: &[u8], source: ConfigSource) -> Result<Self, ConfigErrors> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse(file, text, source),
             Err(error) => {
                 let at = error.valid_up_to();
-                let place = Place::of(file, &String::from_utf8_lossy(bytes), at..at + 1);
+                let place = FilePlace::of(file, &String::from_utf8_lossy(bytes), at..at + 1);
                 Err(ConfigErrors(vec![ConfigError::new(place, &format!("byte {at} is no UTF-8 text"))]))
             }
         }
     }
 }
 
-impl Reading<'_> {
+impl FileReading<'_> {
     fn table(&mut self, layer: &mut Layer, table: &DeTable<'_>) {
         for (key, value) in table.iter() {
             let name = key.get_ref().as_ref();
@@ -88,7 +88,7 @@ impl Reading<'_> {
         };
         match complaint {
             Some(complaint) => self.complain(complaint, span),
-            None => layer.read(key, &Given { key, value }, self),
+            None => layer.read(key, &GivenValue { key, value }, self),
         }
     }
 
@@ -97,10 +97,10 @@ impl Reading<'_> {
         for (name, value) in agents.iter() {
             let text = name.get_ref().as_ref();
             match (text.parse::<AgentId>(), value.get_ref()) {
-                (Ok(agent), DeValue::Table(_)) if self.source == Source::Repository => {
+                (Ok(agent), DeValue::Table(_)) if self.source == ConfigSource::Repository => {
                     self.complain(persons_own(&format!("[{AGENT}.{agent}]"), OR_ONE_BUBBLE), name.span());
                 }
-                (Ok(agent), DeValue::Table(_)) if self.source == Source::Setting => {
+                (Ok(agent), DeValue::Table(_)) if self.source == ConfigSource::Setting => {
                     self.complain(fixed(&format!("{AGENT}.{agent}")), name.span());
                 }
                 (Ok(agent), DeValue::Table(entries)) => {
@@ -124,7 +124,7 @@ impl Reading<'_> {
         for (key, value) in entries.iter() {
             let (field, full) = (key.get_ref().as_ref(), format!("{AGENT}.{agent}.{}", key.get_ref()));
             if CUSTOM_KEYS.iter().any(|key| key.name == field) {
-                layer.read(field, &Given { key: &full, value }, self);
+                layer.read(field, &GivenValue { key: &full, value }, self);
             } else if !self.is_full() {
                 self.complain(unknown_of_agent(&full, field), key.span());
             }
@@ -134,7 +134,7 @@ impl Reading<'_> {
 
     /// Complains about what a bubble's own file has to say and does not.
     fn require(&mut self, table: &DeTable<'_>) {
-        if self.source != Source::Bubble {
+        if self.source != ConfigSource::Bubble {
             return;
         }
         for key in KEYS.iter().filter(|key| NEEDED.contains(&key.name) && !table.contains_key(key.name)) {
@@ -167,25 +167,25 @@ pub(super) fn tables() -> impl Iterator<Item = &'static str> {
 }
 
 /// Says why a file of this kind may not set `key`, if it may not.
-pub(super) fn misplaced(key: &Key, source: Source) -> Option<Complaint> {
-    let Key { name: key, who, until, .. } = *key;
+pub(super) fn misplaced(key: &ConfigKey, source: ConfigSource) -> Option<Complaint> {
+    let ConfigKey { name: key, who, until, .. } = *key;
     match (source, who) {
-        (Source::User | Source::Repository, Who::Bubble) => {
+        (ConfigSource::User | ConfigSource::Repository, Who::Bubble) => {
             let complaint =
                 Complaint::new(format!("{key} belongs to one bubble, and this file is shared by all of them"));
             Some(complaint.hint("remove it; each bubble.toml has its own"))
         }
-        (Source::Bubble, Who::PersonsFile) => {
+        (ConfigSource::Bubble, Who::PersonsFile) => {
             let complaint = Complaint::new(format!("{key} is taken from your own configuration only"));
             Some(complaint.hint(format!("move it to {PERSONS_FILE}")))
         }
-        (Source::Setting, Who::PersonsFile) => {
+        (ConfigSource::Setting, Who::PersonsFile) => {
             let complaint = Complaint::new(format!("{key} is taken from your own configuration only"));
             Some(complaint.hint(format!("set it in {PERSONS_FILE}")))
         }
-        (Source::Setting, _) if until <= Until::Start => Some(fixed(key)),
-        (Source::Repository, Who::PersonsFile) => Some(persons_own(key, "")),
-        (Source::Repository, Who::Person) => Some(persons_own(key, OR_ONE_BUBBLE)),
+        (ConfigSource::Setting, _) if until <= Until::Start => Some(fixed(key)),
+        (ConfigSource::Repository, Who::PersonsFile) => Some(persons_own(key, "")),
+        (ConfigSource::Repository, Who::Person) => Some(persons_own(key, OR_ONE_BUBBLE)),
         _ => None,
     }
 }
@@ -243,7 +243,7 @@ fn nearest(key: &str) -> Option<String> {
         return None;
     }
     let (table, name) = split(key);
-    let places = || KEYS.iter().map(Key::place);
+    let places = || KEYS.iter().map(ConfigKey::place);
     let beside = places().filter(|known| known.0 == table).map(|known| known.1);
     let tables = tables().filter(|_| table.is_none());
     let all_names = places().map(|known| known.1);

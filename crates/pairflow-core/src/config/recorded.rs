@@ -6,13 +6,13 @@ use std::str::FromStr;
 use serde_json::Value;
 
 use super::keys::{CUSTOM_KEYS, CustomLayer, KEYS, Layer};
-use super::origin::{ConfigErrors, Explained, Origin, QualityMode, Recorded, Set, Source, toml_value};
+use super::origin::{ConfigErrors, ConfigSource, Explained, LogLine, Origin, QualityMode, Set, toml_value};
 use super::parse::{AGENT, misplaced};
 use super::resolve::{Layers, Resolved, resolve};
 use super::table::Shape;
-use super::table::{Key, Keyed, Who, Written};
+use super::table::{ConfigKey, Keyed, Who, Written};
 use crate::ids::BubbleId;
-use crate::rules::{Change, Check, CustomAgent, Rules};
+use crate::rules::{Check, ConfigChange, CustomAgent, Rules};
 
 /// The bubble whose rules are changed.
 #[derive(Debug, Clone, Copy)]
@@ -31,19 +31,19 @@ pub struct Edit {
     /// The rules as the file has them.
     pub rules: Rules,
     /// What the edit changes; empty if the file says what is recorded.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ConfigChange>,
 }
 
 /// One `key=value` of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Setting {
+pub struct ConfigSetting {
     /// The key, with its table.
     pub key: String,
     /// The value as it was typed; nothing takes the key's value back.
     pub value: Option<String>,
 }
 
-impl FromStr for Setting {
+impl FromStr for ConfigSetting {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -54,11 +54,11 @@ impl FromStr for Setting {
     }
 }
 
-impl Setting {
+impl ConfigSetting {
     /// Reads the value as TOML, or else as a plain text: nobody quotes a command twice.
     fn layer(&self) -> Result<Layer, ConfigErrors> {
         let Self { key, value } = self;
-        let read = |value: &str| Layer::parse("", &format!("{key} = {value}"), Source::Setting);
+        let read = |value: &str| Layer::parse("", &format!("{key} = {value}"), ConfigSource::Setting);
         let Some(value) = value else { return read("[]").or_else(|errors| self.unless_known(errors)) };
         let plain = || read(&toml::Value::from(value.as_str()).to_string());
         if value.contains('\n') {
@@ -73,7 +73,7 @@ impl Setting {
     /// A key that can change may have any value here, because its value is only taken back.
     fn unless_known(&self, errors: ConfigErrors) -> Result<Layer, ConfigErrors> {
         let known = KEYS.iter().find(|key| key.name == self.key);
-        if known.is_some_and(|key| misplaced(key, Source::Setting).is_none()) {
+        if known.is_some_and(|key| misplaced(key, ConfigSource::Setting).is_none()) {
             Ok(Layer::default())
         } else {
             Err(errors)
@@ -87,7 +87,7 @@ impl Subject<'_> {
     /// # Errors
     ///
     /// Unknown keys, keys that are fixed, and values that are not good, alone or together.
-    pub fn with(&self, settings: &[Setting]) -> Result<Rules, ConfigErrors> {
+    pub fn with(&self, settings: &[ConfigSetting]) -> Result<Rules, ConfigErrors> {
         let (mut errors, mut flags, mut bubble) = (Vec::new(), Layer::default(), self.layer());
         for setting in settings {
             match setting.layer() {
@@ -119,7 +119,7 @@ impl Subject<'_> {
 
     /// Returns every value in force. `line_of` says which line of the log a key's value comes from; `user` is the
     /// person's own file, for what no log holds.
-    pub fn explain(&self, line_of: impl Fn(&str) -> Recorded, user: &Layer) -> Vec<Explained> {
+    pub fn explain(&self, line_of: impl Fn(&str) -> LogLine, user: &Layer) -> Vec<Explained> {
         let mut unrecorded = user.clone();
         unrecorded.custom.clear();
         unrecorded.retain(|name| KEYS.iter().any(|key| key.name == name && key.who == Who::PersonsFile));
@@ -151,7 +151,7 @@ impl Subject<'_> {
 }
 
 /// Returns every value that differs, by key. Whether there are no tests follows from the commands.
-pub fn changes(old: &Rules, new: &Rules) -> Vec<Change> {
+pub fn changes(old: &Rules, new: &Rules) -> Vec<ConfigChange> {
     let (old, new) = (recorded(old).explain(""), recorded(new).explain(""));
     let value = |rows: &[Explained], key: &str| {
         rows.iter().find(|row| row.key == key).map_or(Value::Null, |row| row.value.clone())
@@ -160,7 +160,7 @@ pub fn changes(old: &Rules, new: &Rules) -> Vec<Change> {
     keys.extend(new.iter().map(|row| row.key.as_str()).filter(|key| !old.iter().any(|row| row.key == *key)));
     let change = |key: &str| {
         let (old, new) = (value(&old, key), value(&new, key));
-        (old != new).then(|| Change { key: key.to_owned(), old, new })
+        (old != new).then(|| ConfigChange { key: key.to_owned(), old, new })
     };
     keys.into_iter().filter(|key| *key != "no_tests").filter_map(change).collect()
 }
@@ -227,7 +227,7 @@ pub fn render_bubble_toml(resolved: &Resolved, id: &BubbleId, repo_path: &str) -
         no_tests: Some(Set::recorded(resolved.no_tests)),
         ..recorded(&resolved.rules)
     };
-    let mut page = Page::new("# What this bubble was created with. A flag wins over this file.\n");
+    let mut page = ConfigPage::new("# What this bubble was created with. A flag wins over this file.\n");
     page.values(&layer.explain(""), KEYS);
     for (name, agent) in &layer.custom {
         page.title(&format!("{AGENT}.{name}"));
@@ -238,7 +238,7 @@ pub fn render_bubble_toml(resolved: &Resolved, id: &BubbleId, repo_path: &str) -
 
 /// Writes a `pairflow.toml` with `commands`, and every other key of a repository as a comment.
 pub fn render_pairflow_toml(commands: &[StarterCommand]) -> String {
-    let mut page = Page::new(HEAD);
+    let mut page = ConfigPage::new(HEAD);
     for key in KEYS.iter().filter(|key| key.who == Who::Repository) {
         let (table, name) = key.place();
         if page.table(table) && table == Some("commands") {
@@ -262,7 +262,7 @@ pub fn render_pairflow_toml(commands: &[StarterCommand]) -> String {
 }
 
 /// Returns the words that a key chooses from.
-fn choices(key: &Key) -> Option<String> {
+fn choices(key: &ConfigKey) -> Option<String> {
     match (key.shape)() {
         Shape::Words(words) if words.len() > 1 => Some(words.join("|")),
         _ => None,
@@ -270,13 +270,13 @@ fn choices(key: &Key) -> Option<String> {
 }
 
 /// A file that is being written.
-struct Page {
+struct ConfigPage {
     text: String,
     /// The table that is open.
     table: Option<&'static str>,
 }
 
-impl Page {
+impl ConfigPage {
     fn new(head: &str) -> Self {
         Self { text: head.to_owned(), table: None }
     }
@@ -296,7 +296,7 @@ impl Page {
     }
 
     /// Writes the values that a `bubble.toml` has.
-    fn values(&mut self, rows: &[Explained], keys: &[Key]) {
+    fn values(&mut self, rows: &[Explained], keys: &[ConfigKey]) {
         for (row, key) in rows.iter().zip(keys) {
             let unchanged = key.written == Written::IfChanged && row.value == (key.default)();
             let empty = row.value.is_null() || row.value.as_array().is_some_and(Vec::is_empty);
@@ -315,7 +315,7 @@ impl Page {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Source;
+    use crate::config::ConfigSource;
 
     fn found(command: &str) -> Vec<StarterCommand> {
         let because = "Makefile target \"test\"\n".to_owned();
@@ -326,7 +326,7 @@ mod tests {
     fn what_was_detected_is_set_and_nothing_else() {
         for command in ["make test", "sh -c 'a \"b\" \\ # c'", "say \u{1b}\n\u{fc}"] {
             let text = render_pairflow_toml(&found(command));
-            let layer = Layer::parse_bytes("pairflow.toml", text.as_bytes(), Source::Repository).unwrap();
+            let layer = Layer::parse_bytes("pairflow.toml", text.as_bytes(), ConfigSource::Repository).unwrap();
             assert_eq!(layer.test.as_ref().map(|set| set.value.as_str()), Some(command), "{text}");
             assert_eq!(Layer { test: None, ..layer }, Layer::default());
         }
@@ -341,10 +341,10 @@ mod tests {
             .filter(|line| line.starts_with('[') || key_line(line))
             .map(|line| format!("{}\n", line.trim_start_matches("# ")))
             .collect();
-        let layer = Layer::parse_bytes("pairflow.toml", open.as_bytes(), Source::Repository);
+        let layer = Layer::parse_bytes("pairflow.toml", open.as_bytes(), ConfigSource::Repository);
         assert!(layer.is_ok(), "{layer:?}\n{open}");
         let own = include_str!("../../../../docs/configuration.md").split("```toml\n").nth(1).unwrap();
-        let sample = Layer::parse("config.toml", own.split("```").next().unwrap(), Source::User);
+        let sample = Layer::parse("config.toml", own.split("```").next().unwrap(), ConfigSource::User);
         let sample = sample.unwrap().explain("");
         for key in KEYS {
             let own = matches!(key.who, Who::Person | Who::PersonsFile);

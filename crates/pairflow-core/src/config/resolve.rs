@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::Webhook;
 use super::keys::{CustomLayer, Layer};
-use super::origin::{Complaint, ConfigError, ConfigErrors, Explained, Origin, Set, Source};
+use super::origin::{Complaint, ConfigError, ConfigErrors, ConfigSource, Explained, Origin, Set};
 use super::table::Keyed;
 use crate::hash::sha256;
 use crate::ids::AgentId;
@@ -284,7 +284,7 @@ pub struct CommandChange {
 impl CommandInForce {
     /// Whether the repository's own file says it.
     pub fn is_repository(&self) -> bool {
-        matches!(self.source, Origin::File(Source::Repository, _))
+        matches!(self.source, Origin::File(ConfigSource::Repository, _))
     }
 
     /// Whether nobody said it, so that pairflow detected it.
@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     fn set(text: &str) -> CommandSet {
-        Layer::parse("pairflow.toml", text, Source::Repository).unwrap().commands().into_iter().collect()
+        Layer::parse("pairflow.toml", text, ConfigSource::Repository).unwrap().commands().into_iter().collect()
     }
 
     #[test]
@@ -407,7 +407,8 @@ mod tests {
 
     #[test]
     fn a_command_in_force_knows_who_set_it() {
-        let repo = Layer::parse("pairflow.toml", "commands.test = \"a\"\ncommands.setup = \"s\"\n", Source::Repository);
+        let repo =
+            Layer::parse("pairflow.toml", "commands.test = \"a\"\ncommands.setup = \"s\"\n", ConfigSource::Repository);
         let mut layers = Layers { repo: repo.unwrap(), ..Layers::default() };
         layers.flags.test = Some(Set::flag("mine".to_owned()));
         layers.user.lint = Some(Set::default("found".to_owned()));

@@ -11,7 +11,8 @@ use toml::de::DeValue;
 use super::check;
 use super::check::Webhook;
 use super::origin::{
-    Complaint, ConfigError, ConfigErrors, Explained, Origin, Place, QualityMode, Set, Source, json, toml_value,
+    Complaint, ConfigError, ConfigErrors, ConfigSource, Explained, FilePlace, Origin, QualityMode, Set, json,
+    toml_value,
 };
 
 /// Makes a layer out of its part of the key table. Everything that depends on which keys there are follows from here, so
@@ -35,12 +36,12 @@ macro_rules! keys {
         })*
     ) => {
         $(#[$list_doc])*
-        pub const $list: &[Key] = &[$(Key {
+        pub const $list: &[ConfigKey] = &[$(ConfigKey {
             name: $name,
             help: $help,
             who: Who::$who,
             until: Until::$until,
-            shape: || Form::<$kind>::shape(&$form),
+            shape: || ValueForm::<$kind>::shape(&$form),
             default: || { let default: Option<$kind> = $default; json(&default) },
             flag: [$(Some($flag),)? None][0],
             sample: [$(Some($sample),)? None][0],
@@ -73,7 +74,7 @@ macro_rules! keys {
                 Self { $($field: self.$field.or_else(|| weaker.$field.clone()),)* $($more)? }
             }
 
-            fn read(&mut self, name: &str, given: &Given<'_, '_>, reading: &mut Reading<'_>) {
+            fn read(&mut self, name: &str, given: &GivenValue<'_, '_>, reading: &mut FileReading<'_>) {
                 match name {
                     $($name => self.$field = reading.keep(given, $form.read(given)),)*
                     _ => {}
@@ -123,7 +124,7 @@ pub(super) trait Keyed: Default {
     fn or(self, weaker: &Self) -> Self;
 
     /// Reads the value of the key `name` out of a file.
-    fn read(&mut self, name: &str, given: &Given<'_, '_>, reading: &mut Reading<'_>);
+    fn read(&mut self, name: &str, given: &GivenValue<'_, '_>, reading: &mut FileReading<'_>);
 
     /// Checks every value as one of a flag.
     fn accept(self, checking: &mut Checking) -> Self;
@@ -143,7 +144,7 @@ pub(super) trait Keyed: Default {
 
 /// A key of the configuration: all there is to know about it but its value.
 #[derive(Debug, Clone, Copy)]
-pub struct Key {
+pub struct ConfigKey {
     /// Its name, with its table.
     pub name: &'static str,
     /// What its value means.
@@ -203,7 +204,7 @@ pub enum Written {
     IfChanged,
 }
 
-impl Key {
+impl ConfigKey {
     /// Returns the table that the key belongs to, and its name there.
     pub fn place(&self) -> (Option<&'static str>, &'static str) {
         self.name.split_once('.').map_or((None, self.name), |(table, name)| (Some(table), name))
@@ -219,15 +220,15 @@ impl Key {
 const MOST_ERRORS: usize = 50;
 
 /// What is wrong with a value, and with which part of it.
-pub(super) type Wrong = Vec<(Complaint, Range<usize>)>;
+pub(super) type WrongValue = Vec<(Complaint, Range<usize>)>;
 
 /// What makes a text good; the first argument is the name of the key.
 type TextCheck = fn(&str, &str) -> Result<String, Complaint>;
 
 /// How the values of a key are written.
-pub(super) trait Form<T> {
+pub(super) trait ValueForm<T> {
     /// Reads a value of a file.
-    fn read(&self, given: &Given<'_, '_>) -> Result<T, Wrong>;
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<T, WrongValue>;
 
     /// Checks a value that a flag called `name` gave.
     fn accept(&self, _name: &str, value: T) -> Result<T, Vec<Complaint>> {
@@ -256,8 +257,8 @@ pub enum Shape {
 /// A text that the check accepts.
 pub(super) struct Text(pub(super) TextCheck);
 
-impl Form<String> for Text {
-    fn read(&self, given: &Given<'_, '_>) -> Result<String, Wrong> {
+impl ValueForm<String> for Text {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<String, WrongValue> {
         given.text(self.0)
     }
 
@@ -273,8 +274,8 @@ impl Form<String> for Text {
 /// The address of a webhook.
 pub(super) struct Address;
 
-impl Form<Webhook> for Address {
-    fn read(&self, given: &Given<'_, '_>) -> Result<Webhook, Wrong> {
+impl ValueForm<Webhook> for Address {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<Webhook, WrongValue> {
         given.text(Webhook::read)
     }
 
@@ -286,8 +287,8 @@ impl Form<Webhook> for Address {
 /// The name of an agent or a bubble.
 pub(super) struct Name;
 
-impl<T: FromStr<Err: Display>> Form<T> for Name {
-    fn read(&self, given: &Given<'_, '_>) -> Result<T, Wrong> {
+impl<T: FromStr<Err: Display>> ValueForm<T> for Name {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<T, WrongValue> {
         given.text(|key, text| text.parse().map_err(|why| Complaint::new(format!("{key} = {text:?}: {why}"))))
     }
 
@@ -305,8 +306,8 @@ impl<T: Serialize> OneOf<T> {
     }
 }
 
-impl<T: Serialize + Copy> Form<T> for OneOf<T> {
-    fn read(&self, given: &Given<'_, '_>) -> Result<T, Wrong> {
+impl<T: Serialize + Copy> ValueForm<T> for OneOf<T> {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<T, WrongValue> {
         given.text(|key, text| {
             let words = self.words();
             let found = words.iter().position(|word| word == text).map(|at| self.0[at]);
@@ -321,10 +322,10 @@ impl<T: Serialize + Copy> Form<T> for OneOf<T> {
 }
 
 /// The only mode that there is.
-pub(super) struct Strict;
+pub(super) struct OnlyStrict;
 
-impl Form<QualityMode> for Strict {
-    fn read(&self, given: &Given<'_, '_>) -> Result<QualityMode, Wrong> {
+impl ValueForm<QualityMode> for OnlyStrict {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<QualityMode, WrongValue> {
         given.text(|key, text| match text {
             "strict" => Ok(QualityMode::Strict),
             _ => Err(Complaint::new(format!("{key} = {text:?} is out of scope; only \"strict\" exists"))),
@@ -339,8 +340,8 @@ impl Form<QualityMode> for Strict {
 /// A whole number within this range.
 pub(super) struct Number(pub(super) RangeInclusive<u64>);
 
-impl<T: TryFrom<u64> + Into<u64> + Copy> Form<T> for Number {
-    fn read(&self, given: &Given<'_, '_>) -> Result<T, Wrong> {
+impl<T: TryFrom<u64> + Into<u64> + Copy> ValueForm<T> for Number {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<T, WrongValue> {
         let text = given.value.get_ref().as_integer().ok_or_else(|| given.mistyped("a whole number"))?;
         // Nothing that exceeds 128 bits is in any range, whatever its exact value.
         let number = i128::from_str_radix(text.as_str(), text.radix()).unwrap_or(i128::MAX);
@@ -361,8 +362,8 @@ impl<T: TryFrom<u64> + Into<u64> + Copy> Form<T> for Number {
 /// True or false.
 pub(super) struct Truth;
 
-impl Form<bool> for Truth {
-    fn read(&self, given: &Given<'_, '_>) -> Result<bool, Wrong> {
+impl ValueForm<bool> for Truth {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<bool, WrongValue> {
         given.value.get_ref().as_bool().ok_or_else(|| given.mistyped("true or false"))
     }
 
@@ -374,8 +375,8 @@ impl Form<bool> for Truth {
 /// True; false is refused.
 pub(super) struct OnlyTrue;
 
-impl Form<bool> for OnlyTrue {
-    fn read(&self, given: &Given<'_, '_>) -> Result<bool, Wrong> {
+impl ValueForm<bool> for OnlyTrue {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<bool, WrongValue> {
         let key = given.key;
         let no = || Complaint::new(format!("{key} = false is refused: nothing is committed without approval"));
         let hint = "leave the key out, and approve with `pairflow approve`";
@@ -388,12 +389,12 @@ impl Form<bool> for OnlyTrue {
 }
 
 /// A list of texts, each of which the check accepts. All bad ones are reported.
-pub(super) struct List(pub(super) TextCheck);
+pub(super) struct TextList(pub(super) TextCheck);
 
-impl Form<Vec<String>> for List {
-    fn read(&self, given: &Given<'_, '_>) -> Result<Vec<String>, Wrong> {
+impl ValueForm<Vec<String>> for TextList {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<Vec<String>, WrongValue> {
         let list = given.value.get_ref().as_array().ok_or_else(|| given.mistyped("a list of texts in brackets"))?;
-        all(list.iter().map(|value| Given { key: given.key, value }.text(self.0)))
+        all(list.iter().map(|value| GivenValue { key: given.key, value }.text(self.0)))
     }
 
     fn accept(&self, name: &str, value: Vec<String>) -> Result<Vec<String>, Vec<Complaint>> {
@@ -406,11 +407,11 @@ impl Form<Vec<String>> for List {
 }
 
 /// The words of a command line: a program that has a name, and its arguments.
-pub(super) struct CommandLine;
+pub(super) struct CommandLineForm;
 
-impl Form<Vec<String>> for CommandLine {
-    fn read(&self, given: &Given<'_, '_>) -> Result<Vec<String>, Wrong> {
-        let (key, words) = (given.key, List(check::argument).read(given)?);
+impl ValueForm<Vec<String>> for CommandLineForm {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<Vec<String>, WrongValue> {
+        let (key, words) = (given.key, TextList(check::argument).read(given)?);
         match words.first() {
             Some(program) => check::text(key, program).map_err(|complaint| given.wrong(complaint))?,
             None => {
@@ -439,18 +440,18 @@ fn all<T, W>(results: impl Iterator<Item = Result<T, Vec<W>>>) -> Result<Vec<T>,
 }
 
 /// A value of a file, with its key.
-pub(super) struct Given<'a, 'i> {
+pub(super) struct GivenValue<'a, 'i> {
     pub(super) key: &'a str,
     pub(super) value: &'a Spanned<DeValue<'i>>,
 }
 
-impl Given<'_, '_> {
-    fn text<T>(&self, check: impl Fn(&str, &str) -> Result<T, Complaint>) -> Result<T, Wrong> {
+impl GivenValue<'_, '_> {
+    fn text<T>(&self, check: impl Fn(&str, &str) -> Result<T, Complaint>) -> Result<T, WrongValue> {
         let text = self.value.get_ref().as_str().ok_or_else(|| self.mistyped("a text in quotes"))?;
         check(self.key, text).map_err(|complaint| self.wrong(complaint))
     }
 
-    fn mistyped(&self, wanted: &str) -> Wrong {
+    fn mistyped(&self, wanted: &str) -> WrongValue {
         let found = match self.value.get_ref() {
             DeValue::String(_) => "a text",
             DeValue::Integer(_) => "a whole number",
@@ -463,27 +464,27 @@ impl Given<'_, '_> {
         self.wrong(Complaint::new(format!("{} must be {wanted}, not {found}", self.key)))
     }
 
-    fn wrong(&self, complaint: Complaint) -> Wrong {
+    fn wrong(&self, complaint: Complaint) -> WrongValue {
         vec![(complaint, self.value.span())]
     }
 }
 
 /// A file that is being read.
-pub(super) struct Reading<'a> {
+pub(super) struct FileReading<'a> {
     pub(super) file: &'a str,
     pub(super) text: &'a str,
-    pub(super) source: Source,
+    pub(super) source: ConfigSource,
     pub(super) errors: Vec<ConfigError>,
 }
 
-impl Reading<'_> {
+impl FileReading<'_> {
     /// Keeps a good value with its place, and complains about a bad one.
-    pub(super) fn keep<T>(&mut self, given: &Given<'_, '_>, read: Result<T, Wrong>) -> Option<Set<T>> {
+    pub(super) fn keep<T>(&mut self, given: &GivenValue<'_, '_>, read: Result<T, WrongValue>) -> Option<Set<T>> {
         match read {
             Ok(value) => {
                 let origin = match self.source {
-                    Source::Setting => Origin::Flag,
-                    source => Origin::File(source, Place::of(self.file, self.text, given.value.span())),
+                    ConfigSource::Setting => Origin::Flag,
+                    source => Origin::File(source, FilePlace::of(self.file, self.text, given.value.span())),
                 };
                 Some(Set { value, origin })
             }
@@ -504,7 +505,7 @@ impl Reading<'_> {
             return;
         }
         // A command line has no lines to point to.
-        let place = (self.source != Source::Setting).then(|| Place::of(self.file, self.text, span));
+        let place = (self.source != ConfigSource::Setting).then(|| FilePlace::of(self.file, self.text, span));
         self.errors.push(complaint.at(place));
     }
 
@@ -522,7 +523,7 @@ pub(super) struct Checking {
 
 impl Checking {
     /// Checks the value of `flag`, if there is one, and keeps it.
-    pub(super) fn keep<T>(&mut self, flag: &str, form: &impl Form<T>, given: Option<Set<T>>) -> Option<Set<T>> {
+    pub(super) fn keep<T>(&mut self, flag: &str, form: &impl ValueForm<T>, given: Option<Set<T>>) -> Option<Set<T>> {
         let Set { value, origin } = given?;
         match form.accept(flag, value) {
             Ok(value) => Some(Set { value, origin }),

@@ -28,7 +28,7 @@ const MAX_QUOTE: usize = 60;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
     /// What the reviewer claims about the work as a whole.
-    pub claim: Claim,
+    pub claim: ReviewClaim,
     /// What it says in general; may be empty.
     pub summary: String,
     /// What it found, in the order of the file.
@@ -45,7 +45,7 @@ pub struct Feedback {
 ///
 /// The verdict is reached by the loop, from the ledger and the checks that pairflow ran itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Claim {
+pub enum ReviewClaim {
     /// Nothing that was found keeps the work from being accepted.
     Approve,
     /// Something has to change first.
@@ -79,13 +79,13 @@ impl Feedback {
     /// Whether it says explicitly that the work has to change. Reopened rows, which only pairflow's own form has, say what is
     /// wrong with those rows, and nothing about the work as a whole.
     pub fn insists(&self) -> bool {
-        self.claim == Claim::RequestChanges && self.reopen.is_empty()
+        self.claim == ReviewClaim::RequestChanges && self.reopen.is_empty()
     }
 
     /// Puts together what was read; an approval beside a finding that blocks is none.
-    fn of(claim: Claim, summary: String, findings: Vec<Finding>) -> Self {
+    fn of(claim: ReviewClaim, summary: String, findings: Vec<Finding>) -> Self {
         let blocked = findings.iter().any(|finding| finding.severity.blocks());
-        let claim = if blocked && claim == Claim::Approve { Claim::RequestChanges } else { claim };
+        let claim = if blocked && claim == ReviewClaim::Approve { ReviewClaim::RequestChanges } else { claim };
         Self { claim, summary, findings, confirm: Vec::new(), reopen: Vec::new(), retract: Vec::new() }
     }
 }
@@ -174,7 +174,7 @@ fn quoted(text: &str) -> String {
 
 /// The JSON of a findings file. Where two readings are possible the text is refused: a reader that picks one of two blocks would
 /// sometimes pick the example instead of the review.
-struct Document<'a> {
+struct FeedbackDocument<'a> {
     /// Its text.
     text: &'a str,
     /// How many lines of the file are above it.
@@ -190,7 +190,7 @@ struct FencedBlock<'a> {
     whole: Range<usize>,
 }
 
-impl Document<'_> {
+impl FeedbackDocument<'_> {
     /// Reads the text, which has to be one JSON object.
     fn object(&self) -> Result<Map<String, Value>, BadFeedback> {
         let mut from = serde_json::Deserializer::from_str(self.text);
@@ -274,8 +274,8 @@ impl<'de> Visitor<'de> for UniqueKeysVisitor {
 }
 
 /// Returns the JSON of a findings file.
-fn find_json(text: &str) -> Result<Document<'_>, BadFeedback> {
-    let whole = Document { text, above: 0 };
+fn find_json(text: &str) -> Result<FeedbackDocument<'_>, BadFeedback> {
+    let whole = FeedbackDocument { text, above: 0 };
     if text.trim_start().starts_with('{') {
         return Ok(whole);
     }
@@ -293,7 +293,7 @@ fn find_json(text: &str) -> Result<Document<'_>, BadFeedback> {
     }
     no_brace(&text[..block.whole.start], 0)?;
     no_brace(&text[block.whole.end..], text[..block.whole.end].matches('\n').count())?;
-    Ok(Document { text: &text[block.content.clone()], above: block.opened_in + 1 })
+    Ok(FeedbackDocument { text: &text[block.content.clone()], above: block.opened_in + 1 })
 }
 
 /// Refuses prose that could hold a second document.

@@ -103,7 +103,7 @@ pub struct Reproducer {
     /// The command line.
     pub command: String,
     /// What is known of it.
-    pub stand: Shown,
+    pub stand: ReproducerState,
     /// The tree it was last run on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree: Option<TreeId>,
@@ -118,7 +118,7 @@ pub struct Reproducer {
 /// What a reproducer has shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shown {
+pub enum ReproducerState {
     /// Nothing: it has not been run yet.
     Pending,
     /// The fault: it fails.
@@ -157,18 +157,18 @@ impl Row {
 
     /// Whether the same agent should have said this earlier: it had reviewed these lines, and nothing proves the fault.
     pub fn late(&self) -> bool {
-        let proven = self.reproducer.as_ref().is_some_and(|one| one.stand != Shown::Dropped);
+        let proven = self.reproducer.as_ref().is_some_and(|one| one.stand != ReproducerState::Dropped);
         self.seen.is_some() && !proven
     }
 
     /// Whether its reproducer, not a reviewer, says that the fault is still there.
     pub fn proven(&self) -> bool {
-        self.reproducer.as_ref().is_some_and(|one| one.stand == Shown::Fails)
+        self.reproducer.as_ref().is_some_and(|one| one.stand == ReproducerState::Fails)
     }
 
     /// Who brought its reproducer, if it has one that counts.
     pub fn reproducer_by(&self) -> Option<&AgentId> {
-        let counts = self.reproducer.as_ref().filter(|one| one.stand != Shown::Dropped);
+        let counts = self.reproducer.as_ref().filter(|one| one.stand != ReproducerState::Dropped);
         counts.map(|one| one.by.as_ref().unwrap_or(&self.by))
     }
 

@@ -9,7 +9,7 @@ use crate::ids::{AgentId, CommitId, FindingId, TreeId};
 use crate::log::{Lifecycle, Payload};
 use crate::time::Timestamp;
 
-/// Declares the message types: each is a variant of [`Body`] with its payload, and a variant of [`Kind`].
+/// Declares the message types: each is a variant of [`Body`] with its payload, and a variant of [`MessageKind`].
 macro_rules! messages {
     ($($(#[$doc:meta])* $name:ident($payload:ty),)*) => {
         /// A payload, by message type. The eight types of the protocol first, then those that only pairflow writes.
@@ -21,15 +21,15 @@ macro_rules! messages {
         /// The message types, by their names in the log.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-        pub enum Kind {
+        pub enum MessageKind {
             $($(#[$doc])* $name,)*
         }
 
         impl Body {
             /// Returns the message type of this payload.
-            pub fn kind(&self) -> Kind {
+            pub fn kind(&self) -> MessageKind {
                 match self {
-                    $(Self::$name(_) => Kind::$name,)*
+                    $(Self::$name(_) => MessageKind::$name,)*
                 }
             }
 
@@ -49,11 +49,11 @@ macro_rules! messages {
         })*
 
         impl Payload for Body {
-            type Kind = Kind;
+            type Kind = MessageKind;
 
             const FORMAT: u32 = 2;
 
-            fn kind(&self) -> Kind {
+            fn kind(&self) -> MessageKind {
                 self.kind()
             }
 
@@ -61,9 +61,9 @@ macro_rules! messages {
                 self.to_json()
             }
 
-            fn read<'de, D: Deserializer<'de>>(kind: Kind, json: D) -> Result<Self, D::Error> {
+            fn read<'de, D: Deserializer<'de>>(kind: MessageKind, json: D) -> Result<Self, D::Error> {
                 match kind {
-                    $(Kind::$name => Deserialize::deserialize(json).map(Self::$name),)*
+                    $(MessageKind::$name => Deserialize::deserialize(json).map(Self::$name),)*
                 }
             }
 
@@ -490,7 +490,7 @@ pub struct Verdict {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clean: Option<CleanReview>,
     /// What comes next.
-    pub next: Next,
+    pub next: NextTurn,
     /// Who sits where from now on.
     pub seats: Seats,
     /// Why.
@@ -521,7 +521,7 @@ pub enum Judged {
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Next {
+pub enum NextTurn {
     /// The implementer has the turn.
     Implement,
     /// The reviewer has the turn.

@@ -29,7 +29,7 @@ pub struct Event<B = Body> {
     /// The message that it answers.
     pub in_reply_to: Option<MsgId>,
     /// The retry key of the command that brought it; on the first event of a command only.
-    pub key: Option<Key>,
+    pub key: Option<RetryKey>,
 }
 
 /// A fact as it stands in the log.
@@ -52,7 +52,7 @@ pub struct Envelope<B = Body> {
 /// A name for one attempt of a command: a retry with the same key is the same record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Key(pub String);
+pub struct RetryKey(pub String);
 
 impl<B> Event<B> {
     /// Makes an event of pairflow's own, addressed to the person.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::{Receipt, Seat};
 use crate::ids::{AgentId, CommitId, TreeId};
-use crate::rules::{Change, Rules};
+use crate::rules::{ConfigChange, Rules};
 
 /// What became of the bubble itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ pub enum Lifecycle {
     /// Worktree and branch are there.
     WorkspaceReady {
         /// Where and from what.
-        workspace: Workspace,
+        workspace: WorkspaceRecord,
     },
     /// The start did not work; the bubble can be started again.
     StartFailed {
@@ -158,7 +158,7 @@ pub enum Lifecycle {
         /// The configuration in force from here on.
         rules: Box<Rules>,
         /// What changed.
-        changes: Vec<Change>,
+        changes: Vec<ConfigChange>,
     },
     /// The bubble's commit reached the base branch.
     Merged {
@@ -189,7 +189,7 @@ pub struct Conflict {
 
 /// Where a bubble works, and what it was cut from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Workspace {
+pub struct WorkspaceRecord {
     /// The worktree's root.
     pub path: String,
     /// Its git directory.

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::facts::{Certificate, CheckStand, CleanReview, Explanation, Place, RowStand, RowState};
+use crate::facts::{Certificate, CheckPlace, CheckStand, CleanReview, Explanation, RowStand, RowState};
 use crate::findings::{Ledger, Row};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
 use crate::log::{Reason, Waivable};
-use crate::progress::{CheckState, Evidence, Rounds, Said};
+use crate::progress::{CheckState, HandoverSummary, Rounds, WorkEvidence};
 use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
 use crate::text::list;
 
@@ -24,7 +24,7 @@ pub struct Facts<'a> {
     /// The findings.
     pub ledger: &'a Ledger,
     /// What pairflow ran itself.
-    pub evidence: &'a Evidence,
+    pub evidence: &'a WorkEvidence,
     /// What the agents have explained to the person.
     pub explanation: &'a Explanation,
     /// Whether nobody has to say any more that a document is understood.
@@ -32,7 +32,7 @@ pub struct Facts<'a> {
     /// How many questions wait for a person.
     pub questions: usize,
     /// What an agent said last when it handed over.
-    pub last_said: Option<&'a Said>,
+    pub last_said: Option<&'a HandoverSummary>,
 }
 
 impl<'a> Facts<'a> {
@@ -61,7 +61,7 @@ impl<'a> Facts<'a> {
     /// Returns the rows that block and whose reproducer shows the fault. Where one could not be run, nobody knows; and
     /// what the implementer says against a reproducer is for its author to hear.
     pub fn failing_rows(self) -> impl Iterator<Item = &'a Row> {
-        let unknown = move |row: &Row| self.evidence.could_not.contains_key(&Evidence::tries_of(row.id));
+        let unknown = move |row: &Row| self.evidence.could_not.contains_key(&WorkEvidence::tries_of(row.id));
         let shown = move |row: &&Row| row.proven() && row.state != RowState::Disputed && !unknown(row);
         self.ledger.blocking().filter(shown)
     }
@@ -301,8 +301,7 @@ fn notes(facts: Facts<'_>) -> Vec<String> {
     if rules.checks_in == ChecksIn::Worktree {
         notes.push("checks_in = \"worktree\": checks ran in the agents' own worktree".to_owned());
     }
-    let warm =
-        |check: &&Check| matches!(evidence.check(&check.name), CheckState::Passed(one) if one.place != Place::Fresh);
+    let warm = |check: &&Check| matches!(evidence.check(&check.name), CheckState::Passed(one) if one.place != CheckPlace::Fresh);
     let elsewhere = rules.checks_in == ChecksIn::Checkout;
     let warm = rules.checks.iter().filter(|check| elsewhere && !check.is_own()).filter(warm);
     notes.extend(warm.map(|check| format!("check '{}': not repeated in a fresh checkout", check.name)));

@@ -2,7 +2,7 @@
 //! and what each answer leads to.
 
 use crate::facts::{Receipt, RowState, Seat};
-use crate::findings::{Row, Shown};
+use crate::findings::{ReproducerState, Row};
 use crate::ids::Party;
 use crate::log::{Question, QuestionKind, Reason};
 use crate::policy::Facts;
@@ -161,10 +161,10 @@ fn arguments(row: &Row) -> String {
     }
     if let Some(one) = &row.reproducer {
         let shows = match one.stand {
-            Shown::Fails => "fails, which shows it",
-            Shown::Passes => "passes now",
-            Shown::Pending => "has not run yet",
-            Shown::Dropped => "does not count",
+            ReproducerState::Fails => "fails, which shows it",
+            ReproducerState::Passes => "passes now",
+            ReproducerState::Pending => "has not run yet",
+            ReproducerState::Dropped => "does not count",
         };
         text.push_str(&format!("; its reproducer `{}` {shows}", cut(&one.command)));
         let printed = if one.tail.trim().is_empty() { String::new() } else { format!(": {}", cut(&one.tail)) };

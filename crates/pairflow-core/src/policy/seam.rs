@@ -2,7 +2,7 @@
 
 use crate::facts::{Certificate, CleanReview, Seat, Seats};
 use crate::ids::{AgentId, Party};
-use crate::log::{Judged, Next, Question, Reason, Verdict, Waivable};
+use crate::log::{Judged, NextTurn, Question, Reason, Verdict, Waivable};
 use crate::policy::{Facts, Unmet, certify, questions};
 use crate::progress::WentBack;
 
@@ -50,16 +50,16 @@ pub trait Policy: Sync {
     /// The person took back a waiver or changed checks on which clean reviews rest; `settled` work was about to be accepted.
     fn after_change(&self, facts: Facts<'_>, on: &Judged, settled: bool) -> Conclusion {
         let (next, reason) = match on {
-            Judged::Waiver => (Next::Implement, Reason::WaiverWithdrawn),
-            _ => (Next::Review, Reason::ChecksChanged),
+            Judged::Waiver => (NextTurn::Implement, Reason::WaiverWithdrawn),
+            _ => (NextTurn::Review, Reason::ChecksChanged),
         };
-        let next = if settled { next } else { Next::Stay };
+        let next = if settled { next } else { NextTurn::Stay };
         Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons: vec![reason] }
     }
 
     /// The base was merged into accepted work: clean reviews of the same change are kept.
     fn after_merge(&self, facts: Facts<'_>, same_patch: bool) -> Conclusion {
-        let next = if same_patch && self.reviews_suffice(facts) { Next::Recheck } else { Next::Review };
+        let next = if same_patch && self.reviews_suffice(facts) { NextTurn::Recheck } else { NextTurn::Review };
         Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons: vec![Reason::BaseMerged] }
     }
 
@@ -96,7 +96,7 @@ pub struct Conclusion {
     /// The clean review that it adds.
     pub clean: Option<CleanReview>,
     /// What comes next.
-    pub next: Next,
+    pub next: NextTurn,
     /// Who sits where from now on.
     pub seats: Seats,
     /// Why.
@@ -148,11 +148,11 @@ pub(in crate::policy) fn send_back(facts: Facts<'_>, why: Vec<Reason>) -> After 
     match here.filter(|last| last.why == why) {
         Some(WentBack { asked: false, .. }) => After::Ask(questions::fails_again(facts, &why)),
         None if rounds.sent_back >= SEND_BACKS => After::Review,
-        _ => concluded(facts, Next::Implement, why),
+        _ => concluded(facts, NextTurn::Implement, why),
     }
 }
 
 /// A conclusion about work, with the seats as they are.
-pub(in crate::policy) fn concluded(facts: Facts<'_>, next: Next, reasons: Vec<Reason>) -> After {
+pub(in crate::policy) fn concluded(facts: Facts<'_>, next: NextTurn, reasons: Vec<Reason>) -> After {
     After::Concluded(Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons })
 }

@@ -16,7 +16,7 @@ use crate::facts::{Certificate, RowStand};
 use crate::facts::{FileChange, Snapshot};
 use crate::gates::TestChange;
 use crate::log::{Body, Envelope};
-use crate::progress::{CheckState, Said};
+use crate::progress::{CheckState, HandoverSummary};
 use crate::safe::safe_line;
 use crate::view::markdown::Page;
 use crate::view::words::{claim, ended, one_line, rest, weakened};
@@ -76,7 +76,7 @@ fn accepted(certificate: &Certificate) -> String {
     )
 }
 
-fn produced(state: &BubbleState) -> impl Iterator<Item = &Said> {
+fn produced(state: &BubbleState) -> impl Iterator<Item = &HandoverSummary> {
     state.gate.summaries.iter().filter(|said| said.seat == Seat::Implementer)
 }
 

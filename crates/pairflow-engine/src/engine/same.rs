@@ -3,14 +3,14 @@
 use pairflow_core::bubble::{Command, PassCommand};
 use pairflow_core::facts::Finding;
 use pairflow_core::ids::{MsgId, Party};
-use pairflow_core::log::{Body, Envelope, GateDecision, Key};
+use pairflow_core::log::{Body, Envelope, GateDecision, RetryKey};
 
 use crate::engine::{Bubble, EngineError};
 
 impl Bubble {
     /// Insists that `command` says what the record `id`, which has the same key, says.
     pub(crate) fn insist_same(&self, id: Option<&MsgId>, command: &Command) -> Result<(), EngineError> {
-        let (Some(Key(key)), Some(id)) = (given(command), id) else { return Ok(()) };
+        let (Some(RetryKey(key)), Some(id)) = (given(command), id) else { return Ok(()) };
         let mut differs = false;
         self.log.visit(&mut |envelope| differs |= envelope.id == *id && !says(&envelope, command))?;
         if differs {
@@ -23,7 +23,7 @@ impl Bubble {
 }
 
 /// The key that was given; one that was made of the content needs no comparison.
-fn given(command: &Command) -> Option<&Key> {
+fn given(command: &Command) -> Option<&RetryKey> {
     match command {
         Command::Pass(pass) => pass.key.as_ref(),
         Command::AskHuman { key, .. }

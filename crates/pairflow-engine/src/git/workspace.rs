@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, CommitId};
-use pairflow_core::log::Workspace as Record;
+use pairflow_core::log::WorkspaceRecord as Record;
 
 use super::error::GitError;
 use super::repo::Repo;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::hash::sha256;
 
 use super::bench::Errand;
@@ -63,7 +63,7 @@ pub(super) fn passed_before(errand: Errand<'_>) -> Checked {
         outcome: Outcome::Passed,
         duration_ms: 0,
         output: None,
-        place: Place::Base,
+        place: CheckPlace::Base,
         tail: tail.clone(),
     };
     Checked { receipt, output: format!("{tail}\n").into_bytes() }

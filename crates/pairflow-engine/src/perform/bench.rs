@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::rules::ChecksIn;
 
@@ -23,7 +23,7 @@ pub(super) const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
 /// A checkout that is set up.
 pub(super) struct Bench {
     checkout: Checkout,
-    place: Place,
+    place: CheckPlace,
     setup: Option<String>,
     timeout: Duration,
     env: Vec<(String, String)>,
@@ -68,14 +68,18 @@ pub(super) enum Unready {
 
 impl Bench {
     /// Brings a checkout to `commit` and sets it up. The setup command runs again where what it reads has changed.
-    pub(super) fn open(site: Site<'_>, commit: &CommitId, place: Place) -> Result<Result<Self, Unready>, EngineError> {
+    pub(super) fn open(
+        site: Site<'_>,
+        commit: &CommitId,
+        place: CheckPlace,
+    ) -> Result<Result<Self, Unready>, EngineError> {
         let Site { bubble, state, cancel, .. } = site;
         let repo = Repo::discover(bubble.control.repo())?;
         let like = bubble.workspace(state)?;
         let checkout = match place {
-            Place::Checkout | Place::Base => Checkout::warm(&repo, &like, commit)?,
+            CheckPlace::Checkout | CheckPlace::Base => Checkout::warm(&repo, &like, commit)?,
             // Where the worktree is the place of checks, there is no second checkout that stays.
-            Place::Fresh | Place::Worktree => Checkout::fresh(&repo, &like, commit)?,
+            CheckPlace::Fresh | CheckPlace::Worktree => Checkout::fresh(&repo, &like, commit)?,
         };
         let ports = lease(&bubble.engine.dirs.state, checkout.path(), DEFAULT_COUNT)?;
         let mut bench = Self {
@@ -103,7 +107,7 @@ impl Bench {
         used: Option<Self>,
         site: Site<'_>,
         commit: &CommitId,
-        place: Place,
+        place: CheckPlace,
     ) -> Result<Result<Self, Unready>, EngineError> {
         let fits = |bench: &Self| bench.checkout.commit() == commit && bench.place == place && bench.clear().is_ok();
         match used.filter(fits) {
@@ -190,7 +194,7 @@ impl Bench {
             name: errand.name,
             command: errand.command,
             workspace: self.checkout.path(),
-            place: if self.checkout.is_fresh() { Place::Fresh } else { self.place },
+            place: if self.checkout.is_fresh() { CheckPlace::Fresh } else { self.place },
             tree: errand.tree,
             timeout: self.timeout,
             max_output: OUTPUT_LIMIT,
@@ -226,10 +230,10 @@ impl Bubble {
 }
 
 /// Where reproducers run.
-pub(super) fn place(state: &BubbleState) -> Place {
+pub(super) fn place(state: &BubbleState) -> CheckPlace {
     match state.rules.checks_in {
-        ChecksIn::Checkout => Place::Checkout,
-        ChecksIn::Worktree => Place::Worktree,
+        ChecksIn::Checkout => CheckPlace::Checkout,
+        ChecksIn::Worktree => CheckPlace::Worktree,
     }
 }
 

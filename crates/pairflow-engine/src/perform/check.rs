@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command};
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::ids::CommitId;
 use pairflow_core::rules::{Check, ChecksIn};
 
@@ -19,7 +19,7 @@ pub(super) struct Wanted<'a> {
     /// Which.
     pub(super) check: &'a Check,
     /// Where.
-    pub(super) place: Place,
+    pub(super) place: CheckPlace,
 }
 
 /// Runs one check; nothing comes of it when it is cancelled. The checkout is left on `bench` for what follows.
@@ -32,7 +32,7 @@ pub(super) fn perform(
     let (check, place) = (wanted.check, wanted.place);
     let Some(workspace) = &state.evidence.workspace else { return Ok(None) };
     let (tree, commit) = match &state.evidence.snapshot {
-        Some(snapshot) if place != Place::Base => (&snapshot.tree, &snapshot.commit),
+        Some(snapshot) if place != CheckPlace::Base => (&snapshot.tree, &snapshot.commit),
         _ => (&workspace.base_tree, &workspace.base),
     };
     let errand = Errand { name: &check.name, command: &check.command, tree };
@@ -44,14 +44,14 @@ pub(super) fn perform(
             *bench = None;
             red_green::check(site, check)?
         }
-        _ if place == Place::Base && known.passed() => Some(passed_before(errand)),
+        _ if place == CheckPlace::Base && known.passed() => Some(passed_before(errand)),
         _ if state.rules.checks_in == ChecksIn::Worktree => in_worktree(site, errand, place)?,
         _ => run(site, errand, (commit, place), bench)?,
     };
     let Some(checked) = checked else { return Ok(None) };
     // What pairflow reads out of the tree by itself is as good anywhere.
     let receipt = Receipt { place, ..keep(bubble, checked)? };
-    if place == Place::Base {
+    if place == CheckPlace::Base {
         known.note(&receipt);
     } else {
         write_output(bubble, state, &receipt)?;
@@ -63,7 +63,7 @@ pub(super) fn perform(
 fn run(
     site: Site<'_>,
     errand: Errand<'_>,
-    (commit, place): (&CommitId, Place),
+    (commit, place): (&CommitId, CheckPlace),
     bench: &mut Option<Bench>,
 ) -> Result<Option<Checked>, EngineError> {
     let mut ready = match Bench::again(bench.take(), site, commit, place)? {
@@ -77,12 +77,12 @@ fn run(
 }
 
 /// Runs a command where the agents work, and sees whether the files changed in the meantime.
-fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: Place) -> Result<Option<Checked>, EngineError> {
+fn in_worktree(site: Site<'_>, errand: Errand<'_>, place: CheckPlace) -> Result<Option<Checked>, EngineError> {
     let Site { bubble, state, cancel, .. } = site;
     let workspace = bubble.workspace(state)?;
     workspace.connected()?;
     // Before the first turn there may be files that the setup command made.
-    let ready = if place == Place::Base { observe(&workspace)? } else { errand.tree.clone() };
+    let ready = if place == CheckPlace::Base { observe(&workspace)? } else { errand.tree.clone() };
     let ports = state.evidence.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
     let now = || match observe(&workspace) {
         Ok(now) if now == ready => Ok(errand.tree.clone()),

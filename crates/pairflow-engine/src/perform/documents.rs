@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::gates::document::{DocumentCheck, examine, report};
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::Check;
@@ -53,7 +53,7 @@ pub(super) fn check(
         duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
         output: None,
         tail: tail(output.as_bytes(), TAIL.0, TAIL.1),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     };
     Ok(Checked { receipt, output: output.into_bytes() })
 }

@@ -1,7 +1,7 @@
 //! The checks of a merged tree, before it reaches the base branch.
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::facts::{Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::rules::Check;
 
@@ -32,7 +32,7 @@ pub(crate) fn check_joined(
     let running = |command: &str| say(&format!("running '{command}' on the merged tree"));
     let site = Site { bubble, state, cancel: &cancel, attended: joined.attended };
     state.rules.setup.iter().for_each(|command| running(command));
-    let mut bench = match Bench::open(site, joined.commit, Place::Fresh)? {
+    let mut bench = match Bench::open(site, joined.commit, CheckPlace::Fresh)? {
         Ok(bench) => bench,
         Err(Unready::NotSetUp(ran)) => return Ok(Some(ran.receipt)),
         Err(Unready::Cancelled) => return Err(cancelled()),

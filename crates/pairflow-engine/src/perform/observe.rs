@@ -1,12 +1,12 @@
 //! What a worktree looks like at this moment.
 
-use pairflow_core::bubble::{BubbleState, HeadSeen, Seen};
+use pairflow_core::bubble::{BubbleState, HeadSeen, WorktreeSeen};
 
 use crate::engine::{Bubble, EngineError};
 use crate::git::{GitError, Head, changes, head, observe};
 
 /// Compares the worktree with the newest snapshot.
-pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<Seen, EngineError> {
+pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<WorktreeSeen, EngineError> {
     let workspace = bubble.workspace(state)?;
     let tree = observe(&workspace)?;
     let differing = match state.tree() {
@@ -15,7 +15,7 @@ pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<Seen, EngineError> {
         }
         _ => Vec::new(),
     };
-    Ok(Seen { tree, differing })
+    Ok(WorktreeSeen { tree, differing })
 }
 
 /// Says which branch the worktree is on; fails if something else lies in its place.

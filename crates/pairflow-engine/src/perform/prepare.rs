@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command};
-use pairflow_core::facts::{Outcome, Place, Receipt};
-use pairflow_core::log::Workspace as Record;
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
+use pairflow_core::log::WorkspaceRecord as Record;
 
 use super::bench::OUTPUT_LIMIT;
 use super::check;
@@ -78,7 +78,7 @@ pub(crate) fn set_up(
         name: "setup",
         command,
         workspace: Path::new(&record.path),
-        place: Place::Worktree,
+        place: CheckPlace::Worktree,
         tree: &record.base_tree,
         timeout: Duration::from_secs(state.rules.check_timeout_secs),
         max_output: OUTPUT_LIMIT,

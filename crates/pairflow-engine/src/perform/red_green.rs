@@ -1,7 +1,7 @@
 //! Red, then green: the tests that the work brought along have to fail on the tree that the bubble was cut from.
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt, Snapshot};
 use pairflow_core::gates::is_test_file;
 use pairflow_core::rules::Check;
 
@@ -116,7 +116,7 @@ fn said(check: &Check, snapshot: &Snapshot, outcome: Outcome, words: &str) -> Ch
         duration_ms: 0,
         output: None,
         tail: words.to_owned(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     };
     Checked { receipt, output: format!("{words}\n").into_bytes() }
 }

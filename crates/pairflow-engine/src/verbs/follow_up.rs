@@ -1,6 +1,6 @@
 //! Work that goes on after the end: a new bubble for the same task, which begins with the work of a finished one.
 
-use pairflow_core::bubble::{BubbleState, Caller, Phase, Refusal};
+use pairflow_core::bubble::{BubbleState, Phase, Refusal, RefusedCaller};
 use pairflow_core::config::Resolved;
 use pairflow_core::ids::{BubbleId, CommitId};
 
@@ -23,7 +23,7 @@ impl Bubble {
             };
             return Err(EngineError::Refused {
                 id: self.id.clone(),
-                caller: Caller::Person,
+                caller: RefusedCaller::Person,
                 refusal: Box::new(refusal),
             });
         };

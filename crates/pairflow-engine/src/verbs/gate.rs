@@ -1,9 +1,9 @@
 //! The two verbs that look at the worktree before they are decided: a claim of convergence, and an approval.
 
-use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, Seen};
+use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, WorktreeSeen};
 use pairflow_core::facts::Explanation;
 use pairflow_core::ids::{AgentId, TreeId};
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 
 use crate::engine::{Applied, Bubble, EngineError};
 use crate::perform::seen;
@@ -22,7 +22,7 @@ pub struct Claim {
     /// The slices of a long change that were read.
     pub reviewed: Vec<u32>,
     /// The retry key, if one was given.
-    pub key: Option<Key>,
+    pub key: Option<RetryKey>,
 }
 
 impl Bubble {
@@ -30,8 +30,8 @@ impl Bubble {
     ///
     /// `attended` says whether anyone is there to open a turn that is still opening.
     pub fn converged(&self, claim: Claim, attended: bool) -> Result<Applied, EngineError> {
-        let blind = Seen { tree: TreeId(String::new()), differing: Vec::new() };
-        let command = |seen: Seen| Command::Converged {
+        let blind = WorktreeSeen { tree: TreeId(String::new()), differing: Vec::new() };
+        let command = |seen: WorktreeSeen| Command::Converged {
             by: claim.by.clone(),
             summary: claim.summary.clone(),
             refs: claim.refs.clone(),
@@ -52,7 +52,7 @@ impl Bubble {
     ///
     /// `shown` is the SHA-256 of the package that the person read; without it the one that is up for approval now is
     /// meant. If something else is up for approval by now, someone else was faster.
-    pub fn approve(&self, shown: Option<&str>, key: Option<Key>) -> Result<Applied, EngineError> {
+    pub fn approve(&self, shown: Option<&str>, key: Option<RetryKey>) -> Result<Applied, EngineError> {
         let state = self.load()?.state;
         let present = match &state.phase {
             Phase::ReadyForApproval(request) => request.package_sha256.as_str(),
@@ -71,10 +71,10 @@ impl Bubble {
         })
     }
 
-    fn seen_for_approval(&self, state: &BubbleState) -> Result<Seen, EngineError> {
+    fn seen_for_approval(&self, state: &BubbleState) -> Result<WorktreeSeen, EngineError> {
         match &state.phase {
             Phase::ReadyForApproval(_) => seen(self, state),
-            _ => Ok(Seen { tree: TreeId(String::new()), differing: Vec::new() }),
+            _ => Ok(WorktreeSeen { tree: TreeId(String::new()), differing: Vec::new() }),
         }
     }
 }

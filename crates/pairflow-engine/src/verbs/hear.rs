@@ -1,13 +1,13 @@
 //! What an agent says, and how it is heard: the same whether it comes from a process that writes itself or through the
 //! socket of a seat. The words are an agent's and prove nothing; what is true about files and trees is found out here.
 
-use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Seen};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, WorktreeSeen};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Explanation, Finding, RowState, Step};
 use pairflow_core::findings::Row;
 use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::ids::{AgentId, FindingId, MsgId, TreeId};
-use pairflow_core::log::{Intent, Key};
+use pairflow_core::log::{Intent, RetryKey};
 use pairflow_core::rules::DriverKind;
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub enum AgentSays {
         refs: Vec<String>,
         /// The retry key, if one was given.
         #[serde(default)]
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// It has read in its brief why its work came back.
     BriefRead,
@@ -50,7 +50,7 @@ pub enum AgentSays {
         reviewed: Vec<u32>,
         /// The retry key, if one was given.
         #[serde(default)]
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
 }
 
@@ -81,7 +81,7 @@ pub struct Handover {
     /// The slices of a long change that were read.
     pub reviewed: Vec<u32>,
     /// The retry key, if one was given.
-    pub key: Option<Key>,
+    pub key: Option<RetryKey>,
 }
 
 /// What became of a verb: all that its caller is told.
@@ -188,7 +188,7 @@ impl Bubble {
             }
             AgentSays::Converged { summary, refs, explanation, reviewed, key } => {
                 let (summary, refs) = self.words(state, &summary, &refs)?;
-                let seen = Seen { tree: TreeId(String::new()), differing: Vec::new() };
+                let seen = WorktreeSeen { tree: TreeId(String::new()), differing: Vec::new() };
                 Command::Converged { by, summary, refs, explanation, reviewed, seen, key }
             }
         })

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pairflow_core::bubble::{BubbleState, Caller, Command, Committed, Phase, Refusal, decide, missing_checks};
+use pairflow_core::bubble::{BubbleState, Command, Committed, Phase, Refusal, RefusedCaller, decide, missing_checks};
 use pairflow_core::rules::Rules;
 use pairflow_core::view::inbox::inbox;
 
@@ -90,7 +90,7 @@ impl Bubble {
     pub fn allow(&self, state: &BubbleState, command: &Command) -> Result<(), EngineError> {
         let refused = |refusal| {
             let (id, refusal) = (self.id.clone(), Box::new(refusal));
-            EngineError::Refused { id, caller: Caller::Person, refusal }
+            EngineError::Refused { id, caller: RefusedCaller::Person, refusal }
         };
         decide(state, command, self.engine.clock.now()).map(drop).map_err(refused)
     }
@@ -102,7 +102,7 @@ impl Bubble {
             Err(error) => return error,
         };
         let refusal = Refusal::WrongState { state, command, why: Some(why.to_owned()) }.lost_race();
-        EngineError::Refused { id: self.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) }
+        EngineError::Refused { id: self.id.clone(), caller: RefusedCaller::Person, refusal: Box::new(refusal) }
     }
 
     /// Commits what was approved and returns once it is recorded.

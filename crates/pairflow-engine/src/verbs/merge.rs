@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::{BubbleState, Caller, Command, Phase, Refusal};
+use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, RefusedCaller};
 use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 
@@ -84,7 +84,11 @@ pub fn merge(
     let Phase::Done(done) = &state.phase else {
         let why = Some("only a committed bubble can be merged".to_owned());
         let refusal = Refusal::WrongState { state: state.phase.name(), command: "merge", why };
-        return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
+        return Err(EngineError::Refused {
+            id: bubble.id.clone(),
+            caller: RefusedCaller::Person,
+            refusal: Box::new(refusal),
+        });
     };
     let repo = Repo::discover(bubble.control.repo())?;
     let request = MergeRequest {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{BubbleState, Caller, Phase, Refusal};
+use pairflow_core::bubble::{BubbleState, Phase, Refusal, RefusedCaller};
 use pairflow_core::gates::document::criteria;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::BubbleId;
@@ -176,7 +176,11 @@ fn of_bubble(bubble: &Bubble) -> Result<Vec<Document>, EngineError> {
     let (Phase::Approved(_) | Phase::Committed(_) | Phase::Done(_)) = &state.phase else {
         let why = Some("its document is not approved".to_owned());
         let refusal = Refusal::WrongState { state: state.phase.name(), command: "--prd", why };
-        return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
+        return Err(EngineError::Refused {
+            id: bubble.id.clone(),
+            caller: RefusedCaller::Person,
+            refusal: Box::new(refusal),
+        });
     };
     let Some(tree) = state.tree() else { return Err(none(bubble.id.as_str())) };
     let git = bubble.workspace(&state)?.repo()?.git();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pairflow_core::facts::{Outcome as Said, Place};
+use pairflow_core::facts::{CheckPlace, Outcome as Said};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::checks::{CheckRun, run_check};
@@ -72,7 +72,7 @@ fn checked(repo: &Repo, worktree: &Workspace, taken: &Taken, command: &str) -> a
         name: "test",
         command,
         workspace: checkout.path(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
         tree: &taken.tree,
         timeout: Duration::from_secs(60),
         max_output: 1 << 20,

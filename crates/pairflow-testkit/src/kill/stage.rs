@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pairflow_core::ids::{AgentId, CommitId, TreeId};
-use pairflow_core::log::Workspace;
+use pairflow_core::log::WorkspaceRecord;
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Engine, UserDirs};
 use pairflow_engine::store::RealDisk;
@@ -25,7 +25,7 @@ pub struct Stage {
     _doorman: Doorman,
     home: Home,
     engine: Engine,
-    workspace: Workspace,
+    workspace: WorkspaceRecord,
     made: AtomicU64,
 }
 
@@ -84,7 +84,7 @@ impl Stage {
     }
 
     /// Returns the workspace that all bubbles share.
-    pub(super) fn workspace(&self) -> &Workspace {
+    pub(super) fn workspace(&self) -> &WorkspaceRecord {
         &self.workspace
     }
 
@@ -100,12 +100,12 @@ impl Stage {
 }
 
 /// Makes the worktree that all bubbles of a stage share; nobody changes it.
-fn worktree(home: &Home, root: &Path) -> Workspace {
+fn worktree(home: &Home, root: &Path) -> WorkspaceRecord {
     let path = root.join("work/kill");
     let text = path.display().to_string();
     home.git(&["worktree", "add", "--quiet", "--no-track", "-b", BRANCH, &text, "main"]);
     let common = home.repo.join(".git");
-    Workspace {
+    WorkspaceRecord {
         git_dir: common.join("worktrees/kill").display().to_string(),
         common_dir: common.display().to_string(),
         base: CommitId(home.git(&["rev-parse", "main"])),

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use pairflow_core::bubble::Effect;
-use pairflow_core::log::Workspace;
+use pairflow_core::log::WorkspaceRecord;
 use pairflow_engine::engine::Engine;
 use pairflow_engine::supervisor_client::{Ask, socket_path};
 
@@ -24,7 +24,7 @@ pub(super) struct Doorman {
 
 impl Doorman {
     /// Begins to listen.
-    pub(super) fn new(engine: Engine, workspace: Workspace) -> std::io::Result<Self> {
+    pub(super) fn new(engine: Engine, workspace: WorkspaceRecord) -> std::io::Result<Self> {
         let path = socket_path(&engine.dirs);
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir)?;
@@ -57,7 +57,7 @@ impl Drop for Doorman {
     }
 }
 
-fn answer(engine: &Engine, workspace: &Workspace, mut stream: UnixStream) -> std::io::Result<()> {
+fn answer(engine: &Engine, workspace: &WorkspaceRecord, mut stream: UnixStream) -> std::io::Result<()> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
     if let Ok(Ask::Wake { repo, id, .. }) = serde_json::from_str(&line)

@@ -2,9 +2,9 @@
 
 use pairflow_core::bubble::{BubbleState, Command, Effect, HeadSeen, PassCommand, Refusal, advance, create, owed};
 use pairflow_core::facts::Explanation;
-use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
+use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{Body, Envelope, Event, Ground, Lifecycle, Pass, Workspace};
+use pairflow_core::log::{Body, Envelope, Event, Ground, Lifecycle, Pass, WorkspaceRecord};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
@@ -114,7 +114,7 @@ impl Bubble {
                 Command::SnapshotTaken { snapshot: snapshot(code, since, author.clone()) }
             }
             Effect::RunCheck { check, place } => {
-                let passes = *place == Place::Base || code.checks_pass();
+                let passes = *place == CheckPlace::Base || code.checks_pass();
                 let receipt = receipt(&check.name, &check.command, tree, passes);
                 Command::Checked { receipt: Receipt { place: *place, ..receipt } }
             }
@@ -180,12 +180,12 @@ fn receipt(check: &str, command: &str, tree: TreeId, passes: bool) -> Receipt {
         duration_ms: 10,
         output: None,
         tail: String::new(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     }
 }
 
-fn workspace() -> Workspace {
-    Workspace {
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/work/lab".to_owned(),
         git_dir: "/repo/.git/worktrees/lab".to_owned(),
         common_dir: "/repo/.git".to_owned(),

@@ -5,7 +5,7 @@ use pairflow_core::facts::Outcome;
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Severity, Step, StepName};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
-use pairflow_core::log::{Decision, Intent, Key, Waivable};
+use pairflow_core::log::{Decision, Intent, RetryKey, Waivable};
 use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind};
 
 use super::play::{Play, Sent, check_named};
@@ -113,13 +113,13 @@ impl Play {
                 explanation: (!words.take("unexplained")).then(|| explanation(words).unwrap_or_else(whole)),
                 refs: words.after("ref").into_iter().collect(),
                 reviewed: Vec::new(),
-                key: words.after("key").map(Key),
+                key: words.after("key").map(RetryKey),
             },
             "asks" => Command::AskHuman {
                 by,
                 question: words.need_quoted("the question"),
                 refs: words.after("ref").into_iter().collect(),
-                key: words.after("key").map(Key),
+                key: words.after("key").map(RetryKey),
             },
             what => return self.program(by, what, words),
         };
@@ -162,7 +162,7 @@ impl Play {
         let (discuss, insists) = (words.take("discuss"), words.take("insists"));
         // As the engine does, the worktree is looked at only where it matters.
         let tree = self.state.returned_to(&by).is_some().then(|| self.world.tree());
-        let key = words.after("key").map(Key);
+        let key = words.after("key").map(RetryKey);
         let plain = PassCommand { insists, tree, key, ..PassCommand::new(by, summary, head) };
         let plain = PassCommand { explanation, steps, blockers, ..plain };
         Command::Pass(PassCommand { refs, intent, findings, answers, discuss, ..plain })
@@ -186,7 +186,7 @@ impl Play {
                 let up = self.state.phase.request().map(|request| request.package_sha256.clone());
                 let package_sha256 = words.after("package").or(up).unwrap_or_default();
                 let seen = self.world.seen(self.state.tree());
-                Command::Approve { package_sha256, seen, key: words.after("key").map(Key) }
+                Command::Approve { package_sha256, seen, key: words.after("key").map(RetryKey) }
             }
             "rework" => rework(words),
             "commit" => {
@@ -237,7 +237,7 @@ impl Play {
             Ok(nth) => self.state.gate.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
             Err(_) => MsgId(which),
         });
-        Command::Reply { message, question, decision, refs: Vec::new(), key: words.after("key").map(Key) }
+        Command::Reply { message, question, decision, refs: Vec::new(), key: words.after("key").map(RetryKey) }
     }
 
     fn mint(&mut self, words: &mut Words) -> Sent {
@@ -434,7 +434,7 @@ fn row(name: &str, words: &Words) -> FindingId {
 fn rework(words: &mut Words) -> Command {
     let message = words.quoted().unwrap_or_default();
     let reject = words.take("reject");
-    let key = words.after("key").map(Key);
+    let key = words.after("key").map(RetryKey);
     let findings = words.list();
     let finding = |name: &String| row(name, words);
     Command::Rework { message, reject, findings: findings.iter().map(finding).collect(), refs: Vec::new(), key }

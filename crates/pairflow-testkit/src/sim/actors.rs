@@ -4,7 +4,7 @@ use pairflow_core::bubble::{BubbleState, Command, HeadSeen, OpenQuestion, PassCo
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Class, Dispute, Explanation, Finding, Severity};
 use pairflow_core::ids::AgentId;
-use pairflow_core::log::{Decision, Key, QuestionKind};
+use pairflow_core::log::{Decision, QuestionKind, RetryKey};
 
 use super::world::World;
 use crate::disk::Rng;
@@ -216,10 +216,10 @@ fn words(rng: &mut Rng) -> String {
 }
 
 /// A retry key, or none: then the content makes it.
-fn key(rng: &mut Rng) -> Option<Key> {
+fn key(rng: &mut Rng) -> Option<RetryKey> {
     if rng.once_in(2) { fresh_key(rng) } else { None }
 }
 
-fn fresh_key(rng: &mut Rng) -> Option<Key> {
-    Some(Key(format!("key-{:016x}", rng.number())))
+fn fresh_key(rng: &mut Rng) -> Option<RetryKey> {
+    Some(RetryKey(format!("key-{:016x}", rng.number())))
 }

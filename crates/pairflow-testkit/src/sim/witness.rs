@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::scan::{End, Head, Scan};
-use pairflow_core::log::{Envelope, Key, Machine, Payload};
+use pairflow_core::log::{Envelope, Machine, Payload, RetryKey};
 
 /// One log as it was seen from outside.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ pub struct Witness<M: Machine = BubbleState> {
     head: Head,
     /// How much of it was acknowledged.
     firm: (Head, usize),
-    keys: HashSet<Key>,
+    keys: HashSet<RetryKey>,
 }
 
 /// What a look brought.

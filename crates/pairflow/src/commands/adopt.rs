@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, StateName};
-use pairflow_core::findings::Shown as Shows;
+use pairflow_core::findings::ReproducerState as Shows;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{DriverKind, Permissions, Rules};
 use pairflow_core::safe::revealed;

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{Phase, Refusal};
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use crate::app::{App, fits, quoted};
@@ -57,7 +57,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         _ => None,
     };
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
-    let applied = bubble.approve(shown, args.key.map(Key)).map_err(|error| told(&bubble, error))?;
+    let applied = bubble.approve(shown, args.key.map(RetryKey)).map_err(|error| told(&bubble, error))?;
     app.hands().wake(&bubble)?;
     if args.json {
         return status::print_json(app, out, &bubble, &applied.state);

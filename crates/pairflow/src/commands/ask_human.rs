@@ -1,7 +1,7 @@
 //! `pairflow ask-human`: a question that only a person can answer.
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 use pairflow_core::view::waiting::WaitFor;
 use pairflow_engine::verbs::AgentSays;
 
@@ -52,7 +52,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let args = AskHumanArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
     let question = app.message("--question", &args.question)?;
-    let heard = sender.say(AgentSays::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
+    let heard = sender.say(AgentSays::AskHuman { question, refs: args.refs, key: args.key.map(RetryKey) })?;
     if args.json {
         return out.json("recorded/1", &Recorded::of(&heard));
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 use pairflow_engine::verbs::AgentSays;
 
 use crate::app::App;
@@ -59,7 +59,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let sender = app.sender(args.id.as_deref())?;
     let summary = app.message("--summary", &args.summary)?;
     let explanation = explanation(app, args.explain.as_deref())?;
-    let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(Key));
+    let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(RetryKey));
     let heard = sender.say(AgentSays::Converged { summary, refs, explanation, reviewed, key })?;
     sender.warn_if_alone(out);
     if args.json {

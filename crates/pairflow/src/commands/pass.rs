@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Step};
-use pairflow_core::findings::feedback::{self, Claim, Feedback};
+use pairflow_core::findings::feedback::{self, Feedback, ReviewClaim};
 use pairflow_core::ids::{FindingId, MsgId};
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 use pairflow_core::view::StateFields;
 use pairflow_engine::verbs::{AgentSays, Handover, Heard};
 use serde::Serialize;
@@ -222,7 +222,7 @@ fn handover(app: &App, args: &PassArgs) -> Result<Handover, CommandError> {
         discuss: reviewed.discuss,
         insists: reviewed.insists,
         reviewed: args.review.reviewed.clone(),
-        key: args.key.clone().map(Key),
+        key: args.key.clone().map(RetryKey),
     })
 }
 
@@ -246,7 +246,7 @@ fn reviewed(app: &App, args: &ReviewArgs) -> Result<Declared, CommandError> {
         let read = feedback::read(&text).map_err(|why| CommandError::usage(format_args!("{file}: {why}")))?;
         insists = read.insists();
         let Feedback { claim, findings: more, confirm: taken, reopen: refused, retract: withdrawn, .. } = read;
-        discuss = claim == Claim::NeedsDiscussion;
+        discuss = claim == ReviewClaim::NeedsDiscussion;
         findings.extend(more);
         confirm.extend(taken);
         reopen.extend(refused);

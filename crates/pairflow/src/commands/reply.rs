@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::ids::MsgId;
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 
 use crate::app::{App, fits};
 use crate::args::{BubbleArg, DecisionArg, said};
@@ -63,8 +63,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mut refs = Vec::new();
     let message = bubble.inline(&text, &mut refs)?;
     let question = args.question.map(MsgId);
-    let command =
-        Command::Reply { message, question, decision: args.decision.map(Into::into), refs, key: args.key.map(Key) };
+    let command = Command::Reply {
+        message,
+        question,
+        decision: args.decision.map(Into::into),
+        refs,
+        key: args.key.map(RetryKey),
+    };
     let state = bubble.apply(&command)?.state;
     app.hands().wake(&bubble)?;
     if args.json {

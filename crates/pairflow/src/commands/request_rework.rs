@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::Command;
 use pairflow_core::ids::FindingId;
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 
 use crate::app::{App, fits};
 use crate::args::{BubbleArg, said};
@@ -61,7 +61,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mut refs = Vec::new();
     let message = bubble.inline(&text, &mut refs)?;
     let command =
-        Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(Key) };
+        Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(RetryKey) };
     let applied = bubble.apply(&command)?;
     app.hands().wake(&bubble)?;
     if args.json {

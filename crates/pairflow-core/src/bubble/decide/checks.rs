@@ -3,7 +3,7 @@
 
 use super::questions::question_of_checks;
 use crate::bubble::{BubbleState, Stage, missing_checks};
-use crate::facts::{Outcome, Place, Receipt};
+use crate::facts::{CheckPlace, Outcome, Receipt};
 use crate::log::{Event, QuestionKind};
 use crate::policy::quoted;
 use crate::progress::CheckState;
@@ -74,7 +74,8 @@ pub(crate) fn differs(state: &BubbleState) -> Option<Event> {
     };
     let passed = |name: &String| state.evidence.receipts.iter().any(|one| one.check == *name && one.outcome.passed());
     let differs = |check: &&Check| {
-        let failed = matches!(state.check(&check.name), CheckState::Failed(receipt) if receipt.place == Place::Fresh);
+        let failed =
+            matches!(state.check(&check.name), CheckState::Failed(receipt) if receipt.place == CheckPlace::Fresh);
         failed && passed(&check.name) && !asked(&check.name)
     };
     let check = state.rules.checks.iter().find(differs)?;

@@ -9,7 +9,7 @@ use crate::facts::Seat;
 use crate::ids::{AgentId, CommitId, Party, TreeId};
 use crate::log::{
     ApprovalDecision, ApprovalRequest, Body, CommitIdentity, Conflict, Convergence, DonePackage, Event, Evidence,
-    GateDecision, Judged, Lifecycle, QuestionKind, Task, Verdict, Warning, Workspace,
+    GateDecision, Judged, Lifecycle, QuestionKind, Task, Verdict, Warning, WorkspaceRecord,
 };
 use crate::policy;
 use crate::policy::{Facts, Unmet, waivers};
@@ -34,7 +34,7 @@ fn checkable(rules: &Rules) -> Result<(), Refusal> {
 }
 
 /// The workspace is there: the task goes out.
-pub(crate) fn ready(state: &BubbleState, workspace: &Workspace) -> Decided {
+pub(crate) fn ready(state: &BubbleState, workspace: &WorkspaceRecord) -> Decided {
     let task = Task {
         task: state.about.task.clone(),
         acceptance_criteria: state.about.acceptance_criteria.clone(),

@@ -6,7 +6,7 @@
 use super::questions::{question_about, take_back, withdrawals};
 use super::{lifecycle, turn};
 use crate::bubble::command::event;
-use crate::bubble::state::Known;
+use crate::bubble::state::KnownSession;
 use crate::bubble::{BubbleState, Command, Decided, Hindrance, Notice, OpenQuestion, Parked, Phase, Refusal};
 use crate::facts::Seat;
 use crate::ids::{AgentId, Party};
@@ -37,7 +37,7 @@ pub(crate) fn decide_presence(state: &BubbleState, command: &Command, now: Momen
     Some(match command {
         Command::Tick { active } => Ok(tick(state, *active, now)),
         Command::AgentSession { agent, turn, seat, session: id } => {
-            session(state, Known { agent, turn: *turn, seat: *seat, id: id.as_ref() })
+            session(state, KnownSession { agent, turn: *turn, seat: *seat, id: id.as_ref() })
         }
         Command::Sent { notice } if going => sent(state, *notice),
         Command::Acknowledged { agent, notice } if going => acknowledged(state, agent, *notice),
@@ -117,14 +117,14 @@ fn undelivered(state: &BubbleState, number: u64, why: &str) -> Result<Decided, R
 }
 
 /// A program was started, or its session became known.
-fn session(state: &BubbleState, known: Known<'_>) -> Result<Decided, Refusal> {
+fn session(state: &BubbleState, known: KnownSession<'_>) -> Result<Decided, Refusal> {
     if !state.rules.agents.contain(known.agent) || state.phase.is_final() {
         return Err(Refusal::NotOwed);
     }
     if state.knows(known) {
         return Ok(Decided::default());
     }
-    let Known { agent, turn, seat, id } = known;
+    let KnownSession { agent, turn, seat, id } = known;
     let fact = Lifecycle::AgentSession { agent: agent.clone(), turn, seat, session: id.cloned() };
     Ok(Decided::one(event(state, fact)))
 }

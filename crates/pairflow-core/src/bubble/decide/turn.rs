@@ -5,10 +5,10 @@ use crate::bubble::command::{event, has_seat, open_row};
 use crate::bubble::{
     BubbleState, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, derived, key_of, missing_checks,
 };
-use crate::facts::{Answers, Place, Receipt, RowState, Seat, Snapshot, Step, StepName};
+use crate::facts::{Answers, CheckPlace, Receipt, RowState, Seat, Snapshot, Step, StepName};
 use crate::findings::Row;
 use crate::ids::{AgentId, FindingId, Party, TreeId};
-use crate::log::{Body, Event, Evidence, Intent, Judged, Lifecycle, Next, Pass, QuestionKind, Reason, Verdict};
+use crate::log::{Body, Event, Evidence, Intent, Judged, Lifecycle, NextTurn, Pass, QuestionKind, Reason, Verdict};
 use crate::policy::{Conclusion, Facts, Look};
 use crate::rules::{BubbleKind, Check};
 use crate::safe::{cut, safe};
@@ -309,8 +309,8 @@ fn with_evidence(mut conclusion: Conclusion, facts: Facts<'_>, look: &Look<'_>) 
     let lacking =
         facts.without_evidence(&[]).chain(look.checks_changed.then_some(Reason::ChecksChanged)).chain(changed);
     let lacking: Vec<_> = lacking.collect();
-    if conclusion.next == Next::Accept && !lacking.is_empty() {
-        conclusion = Conclusion { clean: None, next: Next::Review, seats: conclusion.seats, reasons: lacking };
+    if conclusion.next == NextTurn::Accept && !lacking.is_empty() {
+        conclusion = Conclusion { clean: None, next: NextTurn::Review, seats: conclusion.seats, reasons: lacking };
     }
     conclusion
 }
@@ -341,7 +341,7 @@ pub(crate) fn reproduced(state: &BubbleState, finding: FindingId, receipt: &Rece
 
 /// A check was run where it was owed.
 pub(crate) fn checked(state: &BubbleState, receipt: &Receipt) -> Result<Decided, Refusal> {
-    let is_this = |(check, place): &(&Check, Place)| {
+    let is_this = |(check, place): &(&Check, CheckPlace)| {
         check.name == receipt.check && check.command == receipt.command && *place == receipt.place
     };
     let wanted = missing_checks(state).iter().any(is_this);

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::bubble::{
-    BubbleState, CHECK_TRIES, Handover, Known, NOTES_KEPT, Notice, Parked, Phase, SUMMARIES_KEPT, SUPERSEDED_KEPT,
-    Stage, Turn,
+    BubbleState, CHECK_TRIES, Handover, KnownSession, NOTES_KEPT, Notice, Parked, Phase, SUMMARIES_KEPT,
+    SUPERSEDED_KEPT, Stage, Turn,
 };
-use crate::facts::{Outcome, Place, Receipt, RoundRoles, Seat, Seats, Snapshot};
+use crate::facts::{CheckPlace, Outcome, Receipt, RoundRoles, Seat, Seats, Snapshot};
 use crate::ids::{AgentId, FindingId, Party};
-use crate::log::{Control, ControlAction, Delivery, Judged, Lifecycle, Next, Pass, Reason, Verdict};
-use crate::progress::{CheckState, Evidence, Returned, RoundStage, Said, WentBack};
+use crate::log::{Control, ControlAction, Delivery, Judged, Lifecycle, NextTurn, Pass, Reason, Verdict};
+use crate::progress::{CheckState, HandoverSummary, Returned, RoundStage, WentBack, WorkEvidence};
 use crate::time::Moment;
 
 /// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
@@ -137,7 +137,7 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
 
 /// Keeps what an agent said about its turn.
 pub(super) fn said(state: &mut BubbleState, by: &AgentId, seat: Seat, summary: &str) {
-    state.gate.summaries.push_back(Said {
+    state.gate.summaries.push_back(HandoverSummary {
         round: state.rounds.round,
         seat,
         agent: by.clone(),
@@ -199,7 +199,7 @@ pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
             let closed = closing(state).map(|handover| std::mem::take(&mut handover.closed));
             state.ledger.retract(by, *round, &closed.unwrap_or_default())
         }
-        Judged::Work if verdict.next == Next::Implement => return sent_back(state, &verdict.reasons, at),
+        Judged::Work if verdict.next == NextTurn::Implement => return sent_back(state, &verdict.reasons, at),
         _ => {}
     }
     let renews = match &verdict.on {
@@ -218,14 +218,14 @@ pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
 fn go_on(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
     match &verdict.clean {
         Some(review) => state.rounds.streak.push(review.clone()),
-        None if verdict.next != Next::Recheck && verdict.on != Judged::Work => state.rounds.streak.clear(),
+        None if verdict.next != NextTurn::Recheck && verdict.on != Judged::Work => state.rounds.streak.clear(),
         None => {}
     }
     let next = match verdict.next {
-        Next::Stay => return,
-        Next::Accept => return settle(state),
-        Next::Implement => Seat::Implementer,
-        Next::Review | Next::Recheck => Seat::Reviewer,
+        NextTurn::Stay => return,
+        NextTurn::Accept => return settle(state),
+        NextTurn::Implement => Seat::Implementer,
+        NextTurn::Review | NextTurn::Recheck => Seat::Reviewer,
     };
     match next {
         Seat::Implementer => begin_round(state, verdict.seats.clone()),
@@ -300,8 +300,8 @@ pub(super) fn checked(state: &mut BubbleState, receipt: &Receipt) {
     };
     match receipt.place {
         // On the base only what is left after the last try says anything.
-        Place::Base if tries < CHECK_TRIES => {}
-        Place::Base => {
+        CheckPlace::Base if tries < CHECK_TRIES => {}
+        CheckPlace::Base => {
             state.evidence.could_not.remove(&receipt.check);
             state.evidence.baseline.push(receipt.clone());
         }
@@ -312,13 +312,13 @@ pub(super) fn checked(state: &mut BubbleState, receipt: &Receipt) {
 /// The reproducer of a finding was run. One that could not be run is tried again, then dropped.
 pub(super) fn reproduced(state: &mut BubbleState, finding: FindingId, receipt: &Receipt) {
     if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
-        let tries = state.evidence.could_not.entry(Evidence::tries_of(finding)).or_default();
+        let tries = state.evidence.could_not.entry(WorkEvidence::tries_of(finding)).or_default();
         *tries += 1;
         if *tries < CHECK_TRIES {
             return;
         }
     } else {
-        state.evidence.could_not.remove(&Evidence::tries_of(finding));
+        state.evidence.could_not.remove(&WorkEvidence::tries_of(finding));
     }
     state.ledger.reproduced(finding, receipt, state.rounds.round);
 }
@@ -393,7 +393,7 @@ pub(super) fn delivered(state: &mut BubbleState, to: &Party, delivery: &Delivery
 
 pub(super) fn session_known(state: &mut BubbleState, fact: &Lifecycle) {
     let Lifecycle::AgentSession { agent, turn, seat, session } = fact else { return };
-    state.note_session(Known { agent, turn: *turn, seat: *seat, id: session.as_ref() });
+    state.note_session(KnownSession { agent, turn: *turn, seat: *seat, id: session.as_ref() });
 }
 
 /// An intervention that is about the agents' programs.

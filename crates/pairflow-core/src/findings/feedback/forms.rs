@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{BadFeedback, Claim, Feedback, parse, quoted};
+use super::{BadFeedback, Feedback, ReviewClaim, parse, quoted};
 use crate::facts::{Class, Finding, Severity};
 use crate::ids::FindingId;
 use crate::log::{MAX_DETAIL, MAX_FINDINGS, MAX_TEXT, MAX_TITLE};
@@ -52,7 +52,7 @@ struct OwnFields {
     line: Option<LineNumber>,
     class: Option<ClassName>,
     suggestion: Option<String>,
-    reproducer: Option<Reproducer>,
+    reproducer: Option<ReproducerCommand>,
     repeats: Option<RowName>,
     reverses: Option<RowName>,
 }
@@ -89,7 +89,7 @@ fn read_own(object: Value) -> Result<Feedback, BadFeedback> {
     if let Some(both) = reopen.iter().find(|id| confirm.contains(id)) {
         return Err(BadFeedback::new("/reopen", format!("'{both}' is also in 'confirm'; keep it in one of the two")));
     }
-    let claim = if reopen.is_empty() { Claim::Approve } else { Claim::RequestChanges };
+    let claim = if reopen.is_empty() { ReviewClaim::Approve } else { ReviewClaim::RequestChanges };
     let findings = findings.0.into_iter().map(|finding| finding.0).collect();
     Ok(Feedback { confirm, reopen, retract, ..Feedback::of(claim, summary.unwrap_or_default().0, findings) })
 }
@@ -178,22 +178,22 @@ impl TryFrom<IssueFields> for Issue {
 fn read_review(object: Value) -> Result<Feedback, BadFeedback> {
     let ReviewForm { verdict, summary, issues, approval_conditions: conditions, .. } = parse(object)?;
     let claim = match verdict {
-        ReviewVerdict::Approve => Claim::Approve,
-        ReviewVerdict::RequestChanges => Claim::RequestChanges,
-        ReviewVerdict::NeedsDiscussion => Claim::NeedsDiscussion,
+        ReviewVerdict::Approve => ReviewClaim::Approve,
+        ReviewVerdict::RequestChanges => ReviewClaim::RequestChanges,
+        ReviewVerdict::NeedsDiscussion => ReviewClaim::NeedsDiscussion,
     };
     let conditions = conditions.map(|list| list.0).unwrap_or_default();
-    if claim == Claim::Approve && !conditions.is_empty() {
+    if claim == ReviewClaim::Approve && !conditions.is_empty() {
         let wrong = "an approval has no conditions; say request_changes, or leave the list empty if they are met";
         return Err(BadFeedback::new("/approval_conditions", wrong));
     }
     let mut findings: Vec<_> = issues.0.into_iter().map(|issue| issue.0).collect();
     // Without an issue that blocks, it is the conditions that do.
-    if claim != Claim::Approve && !findings.iter().any(|finding| finding.severity.blocks()) {
+    if claim != ReviewClaim::Approve && !findings.iter().any(|finding| finding.severity.blocks()) {
         findings.extend(conditions.into_iter().map(|condition| condition.finding(Severity::P1)));
         bounded(&findings).map_err(|wrong| BadFeedback::new("/", wrong))?;
     }
-    if claim == Claim::RequestChanges && findings.is_empty() {
+    if claim == ReviewClaim::RequestChanges && findings.is_empty() {
         findings.push(claimed("/summary", &summary)?);
     }
     Ok(Feedback::of(claim, summary.0, findings))
@@ -252,13 +252,13 @@ impl TryFrom<BTreeMap<String, bool>> for FailedChecks {
 fn read_decision(object: Value) -> Result<Feedback, BadFeedback> {
     let DecisionForm { decision, feedback, quality_checks: FailedChecks(mut findings), .. } = parse(object)?;
     let claim = match decision {
-        GoDecision::Go => Claim::Approve,
-        GoDecision::NoGo => Claim::RequestChanges,
+        GoDecision::Go => ReviewClaim::Approve,
+        GoDecision::NoGo => ReviewClaim::RequestChanges,
     };
     if !findings.is_empty() {
         at_most("this", &feedback.0, MAX_DETAIL).map_err(|wrong| BadFeedback::new("/feedback", wrong))?;
         findings.iter_mut().for_each(|finding| finding.detail.clone_from(&feedback.0));
-    } else if claim == Claim::RequestChanges {
+    } else if claim == ReviewClaim::RequestChanges {
         findings.push(claimed("/feedback", &feedback)?);
     }
     Ok(Feedback::of(claim, feedback.0, findings))
@@ -274,10 +274,10 @@ struct ChallengeForm {
 fn read_challenge(object: Value) -> Result<Feedback, BadFeedback> {
     let ChallengeForm { challenger_approved, critique } = parse(object)?;
     if challenger_approved {
-        return Ok(Feedback::of(Claim::Approve, critique.0, Vec::new()));
+        return Ok(Feedback::of(ReviewClaim::Approve, critique.0, Vec::new()));
     }
     let finding = claimed("/critique", &critique)?;
-    Ok(Feedback::of(Claim::RequestChanges, critique.0, vec![finding]))
+    Ok(Feedback::of(ReviewClaim::RequestChanges, critique.0, vec![finding]))
 }
 
 /// A text without the white space around it, of at most so many bytes.
@@ -382,9 +382,9 @@ impl TryFrom<String> for ClassName {
 /// A command that a shell can run.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-struct Reproducer(String);
+struct ReproducerCommand(String);
 
-impl TryFrom<String> for Reproducer {
+impl TryFrom<String> for ReproducerCommand {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         at_most("this", text.trim(), MAX_REPRODUCER)?;

@@ -4,9 +4,9 @@ use crate::bubble::{BubbleState, Turn};
 use crate::facts::RowState;
 use crate::facts::Seat;
 use crate::facts::Snapshot;
-use crate::findings::{Row, Shown};
+use crate::findings::{ReproducerState, Row};
 use crate::ids::Party;
-use crate::progress::{CheckState, Said};
+use crate::progress::{CheckState, HandoverSummary};
 use crate::rules::Prd;
 use crate::view::markdown::Page;
 use crate::view::messages::{criteria, scope};
@@ -65,7 +65,7 @@ pub(super) fn notes(page: &mut Page, state: &BubbleState) {
 /// Adds what the other seat said last. A reviewer is not told what another reviewer thinks of the same tree.
 pub(super) fn handed_over(page: &mut Page, state: &BubbleState, turn: &Turn) {
     let other = state.gate.summaries.iter().rev().find(|said| said.seat != turn.seat);
-    let foreign = |said: &&Said| said.agent != turn.agent || state.rules.agents.same_model();
+    let foreign = |said: &&HandoverSummary| said.agent != turn.agent || state.rules.agents.same_model();
     let Some(said) = other.filter(foreign) else { return };
     page.section(&format!("What {} said when handing over (round {}, {})", said.agent, said.round, said.seat));
     page.quote(&said.summary);
@@ -86,7 +86,9 @@ pub(super) fn digest(row: &Row) -> String {
         _ => "",
     };
     let proof = match row.reproducer.as_ref() {
-        Some(one) if one.stand == Shown::Fails => format!("; `{}` fails until it is fixed", one_line(&one.command)),
+        Some(one) if one.stand == ReproducerState::Fails => {
+            format!("; `{}` fails until it is fixed", one_line(&one.command))
+        }
         _ => String::new(),
     };
     let place = place.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The ledger: every finding, where it stands, and how it came there.
 
-use crate::findings::{Row, Shown};
+use crate::findings::{ReproducerState, Row};
 use crate::view::export::contents::View;
 use crate::view::export::html::{Html, section};
 use crate::view::export::links::finding_anchor;
@@ -86,10 +86,10 @@ fn details(html: &mut Html, view: &View<'_>, row: &Row) {
     }
     if let Some(one) = &row.reproducer {
         let stand = match one.stand {
-            Shown::Pending => "has not been run yet",
-            Shown::Fails => "fails: the fault is there",
-            Shown::Passes => "failed once, and passes now",
-            Shown::Dropped => "did not show the fault, and counts no more",
+            ReproducerState::Pending => "has not been run yet",
+            ReproducerState::Fails => "fails: the fault is there",
+            ReproducerState::Passes => "failed once, and passes now",
+            ReproducerState::Dropped => "did not show the fault, and counts no more",
         };
         html.raw("<h4>Reproducer</h4><p>").element("code", "", &one.command).raw(" ").raw(stand).raw("</p>");
     }

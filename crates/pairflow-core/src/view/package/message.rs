@@ -2,7 +2,7 @@
 
 use crate::bubble::BubbleState;
 use crate::facts::Seat;
-use crate::progress::Said;
+use crate::progress::HandoverSummary;
 use crate::safe::safe_line;
 use crate::view::words::{title, wrapped};
 
@@ -30,7 +30,7 @@ pub fn commit_message(state: &BubbleState) -> String {
 
 /// What the implementers said last in each round, each in one line; the same words are not repeated.
 fn said(state: &BubbleState) -> Vec<String> {
-    let mut last: Vec<&Said> = Vec::new();
+    let mut last: Vec<&HandoverSummary> = Vec::new();
     for said in state.gate.summaries.iter().filter(|said| said.seat == Seat::Implementer) {
         if last.last().is_some_and(|before| before.round == said.round) {
             last.pop();
@@ -58,7 +58,7 @@ mod tests {
         state.about.task = task.to_owned();
         state.rules.bubble_branch = "bubble/b1".to_owned();
         let agent = || "codex".parse().expect("the name is valid");
-        state.gate.summaries.extend(said.iter().map(|(round, seat, summary)| Said {
+        state.gate.summaries.extend(said.iter().map(|(round, seat, summary)| HandoverSummary {
             round: *round,
             seat: *seat,
             agent: agent(),

@@ -1,11 +1,11 @@
 //! What each part of the view says.
 
 use crate::bubble::{BubbleState, Phase, Stage, StateName, missing_checks};
-use crate::facts::Place;
+use crate::facts::CheckPlace;
 use crate::facts::Seat;
 use crate::facts::{RowState, Severity};
 use crate::findings::Row;
-use crate::log::Kind;
+use crate::log::MessageKind;
 use crate::rules::DriverKind;
 use crate::safe::width;
 use crate::time::Timestamp;
@@ -114,7 +114,7 @@ fn doing(state: &BubbleState) -> PaneLine {
     let stage = state.phase.turn().map(|turn| &turn.stage);
     let opening = match (stage, missing_checks(state).first()) {
         (Some(Stage::Closing(_)), _) => "the tree is recorded".to_owned(),
-        (_, Some((check, Place::Base))) => format!("check {} runs on the base", one_line(&check.name)),
+        (_, Some((check, CheckPlace::Base))) => format!("check {} runs on the base", one_line(&check.name)),
         (_, Some((check, _))) => format!("check {} runs", one_line(&check.name)),
         (_, None) => "the brief is written".to_owned(),
     };
@@ -313,6 +313,6 @@ pub(super) fn story(rows: &[TimelineRow], most: usize) -> Vec<PaneLine> {
             .join(PaneLine::of(Shade::Strong, &row.who).pad(9))
             .add(row.tone.into(), &row.what)
     };
-    let shown: Vec<_> = rows.iter().rev().filter(|row| row.kind != Some(Kind::Delivery)).take(most).collect();
+    let shown: Vec<_> = rows.iter().rev().filter(|row| row.kind != Some(MessageKind::Delivery)).take(most).collect();
     shown.into_iter().rev().map(told).collect()
 }

@@ -2,7 +2,7 @@
 
 use pairflow_core::facts::{Class, Finding, Severity};
 use pairflow_core::findings::feedback::{
-    BadFeedback, Claim, EXAMPLE, Feedback, MAX_DETAIL, MAX_FEEDBACK, MAX_FILE, MAX_REPRODUCER, read,
+    BadFeedback, EXAMPLE, Feedback, MAX_DETAIL, MAX_FEEDBACK, MAX_FILE, MAX_REPRODUCER, ReviewClaim, read,
 };
 use pairflow_core::ids::FindingId;
 use pairflow_core::log::{MAX_FINDINGS, MAX_TITLE};
@@ -78,13 +78,13 @@ fn our_form_carries_every_part_of_a_finding() {
     };
     assert_eq!(feedback.findings, [whole, Finding::new(Severity::P3, "a typo")]);
     assert_eq!((feedback.confirm, feedback.reopen), (vec![FindingId(1)], vec![FindingId(2)]));
-    assert_eq!((feedback.claim, feedback.summary.as_str()), (Claim::RequestChanges, "Two things."));
+    assert_eq!((feedback.claim, feedback.summary.as_str()), (ReviewClaim::RequestChanges, "Two things."));
 }
 
 #[test]
 fn an_empty_list_says_that_nothing_was_found() {
     let feedback = read(OURS_NOTHING).unwrap();
-    assert_eq!((feedback.claim, feedback.findings.len()), (Claim::Approve, 0));
+    assert_eq!((feedback.claim, feedback.findings.len()), (ReviewClaim::Approve, 0));
     assert_eq!(feedback.confirm, [FindingId(1), FindingId(4)]);
 }
 
@@ -93,17 +93,17 @@ fn our_form_approves_only_without_grave_findings_and_without_reopened_rows() {
     let of = |findings: Value, reopen: Value| said(&json!({"findings": findings, "reopen": reopen})).unwrap().claim;
     assert_eq!(
         of(json!([{"severity": "P2", "title": "x"}, {"severity": "P3", "title": "y"}]), json!([])),
-        Claim::Approve
+        ReviewClaim::Approve
     );
-    assert_eq!(of(json!([{"severity": "P1", "title": "x"}]), json!([])), Claim::RequestChanges);
-    assert_eq!(of(json!([{"severity": "P0", "title": "x"}]), json!([])), Claim::RequestChanges);
-    assert_eq!(of(json!([]), json!(["F1"])), Claim::RequestChanges);
+    assert_eq!(of(json!([{"severity": "P1", "title": "x"}]), json!([])), ReviewClaim::RequestChanges);
+    assert_eq!(of(json!([{"severity": "P0", "title": "x"}]), json!([])), ReviewClaim::RequestChanges);
+    assert_eq!(of(json!([]), json!(["F1"])), ReviewClaim::RequestChanges);
 }
 
 #[test]
 fn the_example_of_the_help_is_a_findings_file() {
     let feedback = read(EXAMPLE).unwrap();
-    assert_eq!(feedback.claim, Claim::RequestChanges);
+    assert_eq!(feedback.claim, ReviewClaim::RequestChanges);
     assert_eq!(feedback.findings.len(), 2);
 }
 
@@ -165,13 +165,13 @@ fn a_review_keeps_file_line_suggestion_and_code() {
         first.suggestion,
         "Compare in constant time.\n\nSuggested code:\nreturn hmac.compare_digest(token, given)"
     );
-    assert_eq!((feedback.claim, feedback.summary.as_str()), (Claim::RequestChanges, "Needs iteration."));
+    assert_eq!((feedback.claim, feedback.summary.as_str()), (ReviewClaim::RequestChanges, "Needs iteration."));
 }
 
 #[test]
 fn a_review_approves_beside_minor_issues_whatever_it_says_of_tests() {
     let feedback = read(REVIEW_APPROVES).unwrap();
-    assert_eq!(feedback.claim, Claim::Approve);
+    assert_eq!(feedback.claim, ReviewClaim::Approve);
     assert_eq!(brief(&feedback), [(Severity::P2, "slow")]);
 }
 
@@ -180,16 +180,16 @@ fn an_approval_beside_a_grave_issue_requests_changes() {
     for severity in ["critical", "major"] {
         let issue = json!({"severity": severity, "file_path": "a", "line_start": 1, "issue": "wrong"});
         let feedback = said(&json!({"verdict": "approve", "summary": "perfect", "issues": [issue]})).unwrap();
-        assert_eq!(feedback.claim, Claim::RequestChanges);
+        assert_eq!(feedback.claim, ReviewClaim::RequestChanges);
     }
 }
 
 #[test]
 fn a_wish_to_discuss_is_kept_whatever_was_found() {
-    assert_eq!(read(REVIEW_ASKS).unwrap().claim, Claim::NeedsDiscussion);
+    assert_eq!(read(REVIEW_ASKS).unwrap().claim, ReviewClaim::NeedsDiscussion);
     let mut document: Value = serde_json::from_str(REVIEW).unwrap();
     document["verdict"] = json!("needs_discussion");
-    assert_eq!(said(&document).unwrap().claim, Claim::NeedsDiscussion);
+    assert_eq!(said(&document).unwrap().claim, ReviewClaim::NeedsDiscussion);
 }
 
 #[test]
@@ -202,11 +202,15 @@ fn conditions_become_findings_unless_the_work_is_approved_or_an_issue_blocks() {
     assert_eq!(brief(&alone), [(Severity::P1, "add a test"), (Severity::P1, "bound the queue")]);
     let issue = json!([{"severity": "minor", "file_path": "a", "line_start": 1, "issue": "slow"}]);
     let beside = of("request_changes", issue).unwrap();
-    assert_eq!((beside.claim, brief(&beside).len()), (Claim::RequestChanges, 3), "what blocks is in the conditions");
+    assert_eq!(
+        (beside.claim, brief(&beside).len()),
+        (ReviewClaim::RequestChanges, 3),
+        "what blocks is in the conditions"
+    );
     let grave = json!([{"severity": "major", "file_path": "a", "line_start": 1, "issue": "wrong"}]);
     assert_eq!(brief(&of("request_changes", grave).unwrap()), [(Severity::P1, "wrong")], "the issue says more");
     let discussed = of("needs_discussion", json!([])).unwrap();
-    assert_eq!((discussed.claim, discussed.findings.len()), (Claim::NeedsDiscussion, 2), "no condition is lost");
+    assert_eq!((discussed.claim, discussed.findings.len()), (ReviewClaim::NeedsDiscussion, 2), "no condition is lost");
     assert_eq!(
         of("approve", json!([])).unwrap_err().to_string(),
         "/approval_conditions: an approval has no conditions; say request_changes, or leave the list empty if they are met"
@@ -260,17 +264,17 @@ fn every_failed_quality_check_is_a_finding() {
         ]
     );
     assert!(feedback.findings.iter().all(|finding| finding.detail == feedback.summary));
-    assert_eq!(feedback.claim, Claim::RequestChanges);
+    assert_eq!(feedback.claim, ReviewClaim::RequestChanges);
 }
 
 #[test]
 fn go_approves_and_go_with_a_failed_check_does_not() {
-    assert_eq!(read(DECISION_GO).unwrap().claim, Claim::Approve);
-    assert_eq!(said(&json!({"decision": "GO", "feedback": ""})).unwrap().claim, Claim::Approve);
+    assert_eq!(read(DECISION_GO).unwrap().claim, ReviewClaim::Approve);
+    assert_eq!(said(&json!({"decision": "GO", "feedback": ""})).unwrap().claim, ReviewClaim::Approve);
     let mut document: Value = serde_json::from_str(DECISION).unwrap();
     document["decision"] = json!("GO");
     let feedback = said(&document).unwrap();
-    assert_eq!((feedback.claim, feedback.findings.len()), (Claim::RequestChanges, 3));
+    assert_eq!((feedback.claim, feedback.findings.len()), (ReviewClaim::RequestChanges, 3));
 }
 
 #[test]
@@ -304,8 +308,8 @@ fn a_refused_challenge_is_one_finding() {
     let feedback = read(CHALLENGE).unwrap();
     assert_eq!(brief(&feedback), [(Severity::P1, "The cache is never invalidated.")]);
     assert_eq!(feedback.findings[0].detail, "The cache is never invalidated.\nAssumption: nobody writes twice.");
-    assert_eq!((feedback.claim, &feedback.summary), (Claim::RequestChanges, &feedback.findings[0].detail));
-    assert_eq!(read(CHALLENGE_APPROVES).unwrap().claim, Claim::Approve);
+    assert_eq!((feedback.claim, &feedback.summary), (ReviewClaim::RequestChanges, &feedback.findings[0].detail));
+    assert_eq!(read(CHALLENGE_APPROVES).unwrap().claim, ReviewClaim::Approve);
 }
 
 #[test]
@@ -360,10 +364,10 @@ fn keys_that_the_other_forms_do_not_have_are_tolerated() {
 
 #[test]
 fn one_fenced_block_in_prose_is_read() {
-    assert_eq!(read(FENCED).unwrap().claim, Claim::Approve);
+    assert_eq!(read(FENCED).unwrap().claim, ReviewClaim::Approve);
     for fence in ["```\n", "```JSON\r\n", "  ````json\n"] {
         let text = format!("{fence}{}\n````\n", r#"{"findings": []}"#);
-        assert_eq!(read(&text).unwrap().claim, Claim::Approve, "{text}");
+        assert_eq!(read(&text).unwrap().claim, ReviewClaim::Approve, "{text}");
     }
     assert_eq!(read(&format!("\u{feff}{OURS_NOTHING}")).unwrap(), read(OURS_NOTHING).unwrap());
 }
@@ -578,7 +582,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
             return Ok(());
         }
     };
-    prop_assert!(feedback.claim != Claim::Approve || approves(text), "approved: {text}");
+    prop_assert!(feedback.claim != ReviewClaim::Approve || approves(text), "approved: {text}");
     prop_assert!(feedback.findings.len() <= MAX_FINDINGS);
     prop_assert!(feedback.confirm.iter().all(|id| !feedback.reopen.contains(id)));
     for finding in &feedback.findings {
@@ -588,7 +592,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
         prop_assert!(finding.line != Some(0) && (finding.line.is_none() || finding.file.is_some()));
         let inside = |file: &String| !file.starts_with('/') && file.split('/').all(|part| part != "..");
         prop_assert!(finding.file.as_ref().is_none_or(inside));
-        prop_assert!(feedback.claim != Claim::Approve || !finding.severity.blocks());
+        prop_assert!(feedback.claim != ReviewClaim::Approve || !finding.severity.blocks());
     }
     Ok(())
 }
@@ -680,7 +684,7 @@ fn document() -> impl Strategy<Value = Value> {
 #[test]
 fn the_samples_say_what_an_independent_look_says() {
     for sample in SAMPLES {
-        assert_eq!(read(sample).unwrap().claim == Claim::Approve, approves(sample), "{sample}");
+        assert_eq!(read(sample).unwrap().claim == ReviewClaim::Approve, approves(sample), "{sample}");
     }
 }
 

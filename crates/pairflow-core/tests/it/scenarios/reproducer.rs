@@ -2,7 +2,7 @@
 
 use pairflow_core::facts::Outcome;
 use pairflow_core::findings::REPRODUCERS;
-use pairflow_core::findings::Shown;
+use pairflow_core::findings::ReproducerState;
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
@@ -34,7 +34,7 @@ fn a_reproducer_that_does_not_fail_when_it_is_filed_is_dropped_and_marked() {
          claude: pass P1 'no rollback' by './repro'",
     );
     assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "the finding itself stays");
-    assert_eq!(play.state.ledger.rows[0].reproducer.as_ref().unwrap().stand, Shown::Dropped);
+    assert_eq!(play.state.ledger.rows[0].reproducer.as_ref().unwrap().stand, ReproducerState::Dropped);
     assert_eq!(notes(&play), ["its reproducer did not fail, so it counts no more"]);
     let runs = play.log.iter().filter(|one| matches!(one.event.body, Body::Evidence(Evidence::Reproduced { .. })));
     assert_eq!(runs.count(), 1, "it is run once and never again");

@@ -1,8 +1,8 @@
 //! Evidence before opinions: work on which a check or a reproducer fails goes back before a review is paid for.
 
-use pairflow_core::facts::Place;
+use pairflow_core::facts::CheckPlace;
 use pairflow_core::facts::Seat;
-use pairflow_core::log::{Body, Evidence, Judged, Next};
+use pairflow_core::log::{Body, Evidence, Judged, NextTurn};
 use pairflow_core::policy::told;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
@@ -14,7 +14,7 @@ use super::ledger::rows;
 /// What the log says about work that went back: to whom, and why.
 fn sent_back(play: &Play) -> Vec<String> {
     let facts = play.log.iter().filter_map(|envelope| match &envelope.event.body {
-        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
+        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == NextTurn::Implement => {
             Some(format!("{}: {}", verdict.seats.implementer, told(&verdict.reasons).join(", ")))
         }
         _ => None,
@@ -220,7 +220,9 @@ fn handed_over_and_checked(play: &Play) -> (usize, usize) {
     let count = |wanted: fn(&Body) -> bool| play.log.iter().filter(|envelope| wanted(&envelope.event.body)).count();
     (
         count(|body| matches!(body, Body::Pass(_))),
-        count(|body| matches!(body, Body::Evidence(Evidence::Receipt { receipt }) if receipt.place != Place::Base)),
+        count(
+            |body| matches!(body, Body::Evidence(Evidence::Receipt { receipt }) if receipt.place != CheckPlace::Base),
+        ),
     )
 }
 

@@ -1,6 +1,6 @@
 //! The base branch moves: it is merged as the person's work, and reviewed.
 
-use pairflow_core::facts::Place;
+use pairflow_core::facts::CheckPlace;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::view::brief::{BriefMaterial, brief};
@@ -66,8 +66,12 @@ fn clean_reviews_are_kept_where_the_base_changed_no_file_of_the_work() {
     assert_eq!(certificate.tree.0, "tree2");
     let trees: Vec<_> = certificate.reviews.iter().map(|review| review.tree.as_ref().unwrap().0.as_str()).collect();
     assert_eq!(trees, ["tree1", "tree1"], "the certificate names what was reviewed");
-    let fresh =
-        play.state.evidence.receipts.iter().all(|receipt| receipt.place == Place::Fresh && receipt.tree.0 == "tree2");
+    let fresh = play
+        .state
+        .evidence
+        .receipts
+        .iter()
+        .all(|receipt| receipt.place == CheckPlace::Fresh && receipt.tree.0 == "tree2");
     assert!(fresh && !play.state.evidence.receipts.is_empty(), "{:?}", play.state.evidence.receipts);
     let package = render(&play.state, certificate, "");
     assert!(package.contains("of tree tree1; the base was merged since"), "{package}");

@@ -1,7 +1,7 @@
 //! What a person lives with: a finding or a check, with a reason, and everyone can see it.
 
 use pairflow_core::ids::Party;
-use pairflow_core::log::Kind;
+use pairflow_core::log::MessageKind;
 use pairflow_core::view::timeline::timeline;
 use pairflow_testkit::script::{check, play};
 
@@ -126,7 +126,7 @@ fn certificate_package_and_log_say_what_was_waived_by_whom_and_why() {
     let package = play.package();
     assert!(package.contains("waived by the person: F1 P1 no rollback"), "{package}");
     assert!(package.contains("check 'lint': waived: the linter is broken"), "{package}");
-    let waivers: Vec<_> = play.log.iter().filter(|one| one.event.body.kind() == Kind::Control).collect();
+    let waivers: Vec<_> = play.log.iter().filter(|one| one.event.body.kind() == MessageKind::Control).collect();
     assert!(waivers.len() == 2 && waivers.iter().all(|one| one.event.sender == Party::Human));
     assert!(waivers[1].event.body.to_json().contains("we roll forward"));
 }
@@ -415,7 +415,7 @@ fn history_log_and_row_say_that_a_waiver_was_taken_back() {
         [("waived", human(), "we roll forward"), ("reopened", human(), "the waiver was withdrawn: we do not"),]
     );
     let lines: Vec<_> =
-        play.log.iter().filter(|one| one.event.body.kind() == Kind::Control).filter_map(timeline).collect();
+        play.log.iter().filter(|one| one.event.body.kind() == MessageKind::Control).filter_map(timeline).collect();
     let shown: Vec<_> = lines.iter().map(|line| line.what.as_str()).collect();
     assert_eq!(
         shown,

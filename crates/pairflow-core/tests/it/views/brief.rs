@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Command, PassCommand, Refusal, Seen};
+use pairflow_core::bubble::{Command, PassCommand, Refusal, WorktreeSeen};
 use pairflow_core::facts::{Answers, Dispute, Finding, Step, StepName};
 use pairflow_core::policy::Unmet;
 use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
@@ -293,7 +293,7 @@ fn convergence_needs_every_slice_too() {
             test_plan: "d".to_owned(),
         }),
         reviewed: reviewed.to_vec(),
-        seen: Seen { tree: play.state.tree().unwrap().clone(), differing: Vec::new() },
+        seen: WorktreeSeen { tree: play.state.tree().unwrap().clone(), differing: Vec::new() },
         key: None,
     };
     let refused = play.attempt(claim(&[2], &play)).unwrap_err();

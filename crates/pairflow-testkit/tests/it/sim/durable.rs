@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pairflow_core::bubble::{Command, Effect, HeadSeen, PassCommand, create, owed};
-use pairflow_core::log::{Body, Lifecycle, Workspace};
+use pairflow_core::log::{Body, Lifecycle, WorkspaceRecord};
 use pairflow_core::rules::Rules;
 use pairflow_engine::engine::{Bubble, Control, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Registry, Storage};
@@ -50,7 +50,7 @@ fn prepared() -> SimDisk {
     disk
 }
 
-fn workspace() -> Workspace {
+fn workspace() -> WorkspaceRecord {
     serde_json::from_value(serde_json::json!({
         "path": "/work/b1", "git_dir": "/repo/.git/worktrees/b1", "common_dir": "/repo/.git",
         "base": "c0ffee", "base_tree": "7ee", "port": 4000, "ports": 10,
