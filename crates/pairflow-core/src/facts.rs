@@ -195,7 +195,7 @@ pub struct Certificate {
     pub reviews: Vec<CleanReview>,
     /// What the checks said of exactly this tree.
     pub checks: Vec<CheckStand>,
-    /// Findings that are still open, none of them grave unless `waived` says so.
+    /// Findings that are still open, none of them severe unless `waived` lists it.
     pub open: Vec<Finding>,
     /// Where every finding of the bubble stands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -242,7 +242,7 @@ impl Certificate {
 pub struct RowStand {
     /// Which one.
     pub id: FindingId,
-    /// How grave it is.
+    /// How severe it is.
     pub severity: Severity,
     /// What it became.
     pub state: RowState,
@@ -250,7 +250,7 @@ pub struct RowStand {
     pub settled: bool,
 }
 
-/// A review that left nothing grave open.
+/// A review that left nothing severe open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CleanReview {
     /// Who reviewed.
@@ -307,7 +307,7 @@ pub enum RowState {
     Fixed,
     /// The implementer says that it is no fault.
     Disputed,
-    /// The person lives with it.
+    /// The person waived it.
     Waived,
     /// Claimed again after it was answered or closed.
     Reopened,

@@ -1,7 +1,7 @@
 //! The findings of a bubble, and the ledger that keeps them: what reviewers filed, implementers answered, reviewers confirmed,
 //! and the person waived. `feedback` reads what a reviewer wrote; `identity` says which claims are the same.
 //!
-//! A claim that a row already makes is that row again. A review that found nothing settles what was grave and what was
+//! A claim that a row already makes is that row again. A review that found nothing closes what was severe and what was
 //! answered; beside findings, a row is settled only by name. What a reproducer still shows stays open, no matter who says
 //! otherwise, and so does a blocker that its implementer has not resolved.
 
@@ -74,7 +74,7 @@ impl Ledger {
         named.or_else(|| heeded.rev().find(|row| reversed(&row.claim(), finding)).map(|row| row.id))
     }
 
-    /// Takes over what an implementer said to the rows.
+    /// Applies what an implementer said to the rows.
     pub(crate) fn answer(&mut self, by: &AgentId, round: u32, answers: &Answers) {
         self.retract_reproducers(by, round, &answers.retracted);
         let by = Party::Agent(by.clone());
@@ -86,7 +86,7 @@ impl Ledger {
         }
     }
 
-    /// Takes over what an implementer cannot resolve.
+    /// Files what an implementer cannot resolve.
     pub(crate) fn block(&mut self, review: &Review<'_>) {
         review.findings.iter().for_each(|blocker| self.file(blocker, review));
         self.bound();
@@ -99,7 +99,7 @@ impl Ledger {
         ledger
     }
 
-    /// Takes over a recorded review. Returns the rows that it closed.
+    /// Applies a recorded review. Returns the rows that it closed.
     pub(crate) fn review(&mut self, review: &Review<'_>) -> Vec<FindingId> {
         let open: Vec<_> = self.open().map(|row| row.id).collect();
         let by = Party::Agent(review.by.clone());
@@ -131,19 +131,19 @@ impl Ledger {
         for row in self.rows.iter_mut().filter(|row| closed.contains(&row.id)) {
             if row.history.last().is_some_and(is_last) {
                 let before = row.history.iter().rev().nth(1).map_or(RowState::Open, |change| change.to);
-                let note = "files changed during the review, so its word does not count";
+                let note = "files changed during the review, so it does not count";
                 row.become_state(change(round, &Party::Orchestrator, before, note));
             }
         }
     }
 
-    /// Takes over the person's word that a finding is to be lived with.
+    /// Applies a waiver of a finding.
     pub(crate) fn waive(&mut self, id: FindingId, round: u32, reason: &str) {
         let waived = RowChange { settled: true, ..change(round, &Party::Human, RowState::Waived, reason) };
         self.change(id, false, waived);
     }
 
-    /// Takes over that the person no longer lives with a finding.
+    /// Applies the withdrawal of a waiver.
     pub(crate) fn withdraw(&mut self, id: FindingId, round: u32, reason: &str) {
         let Some(row) = self.get_mut(id).filter(|row| row.state == RowState::Waived) else { return };
         row.answered = false;
@@ -168,7 +168,7 @@ impl Ledger {
         }
     }
 
-    /// Takes over the person's wish that a finding is dealt with after all.
+    /// Applies that the person sent a finding back by name.
     pub(crate) fn demand(&mut self, id: FindingId, round: u32) {
         let Some(row) = self.get_mut(id) else { return };
         (row.demanded, row.answered) = (true, false);
@@ -197,7 +197,7 @@ impl Ledger {
         row.become_state(change);
     }
 
-    /// Takes over one finding: a new row, or the row that makes the same claim.
+    /// Files one finding: a new row, or the row that makes the same claim.
     fn file(&mut self, finding: &Finding, review: &Review<'_>) {
         let id = finding.id.unwrap_or(FindingId(self.named + 1));
         self.named = self.named.max(id.0);
@@ -207,7 +207,7 @@ impl Ledger {
         }
     }
 
-    /// Keeps the ledger small: settled rows go first, then the least grave, the oldest first among equals; what a
+    /// Keeps the ledger small: settled rows go first, then the least severe, the oldest first among equals; what a
     /// reproducer shows stays longest.
     fn bound(&mut self) {
         let surplus = self.rows.len().saturating_sub(ROWS_KEPT);
@@ -248,7 +248,7 @@ impl Ledger {
     }
 }
 
-/// Takes over what another claim of the same adds: the graver severity, the risk, a reproducer. The title stays, and so
+/// Adds what another claim of the same row brings: the more severe severity, the risk, a reproducer. The title stays, and so
 /// does what was said at length; other words are added to that.
 fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     row.class = row.class.or(finding.class);
@@ -293,15 +293,15 @@ fn add_words(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     row.detail = row.detail.trim_start().to_owned();
 }
 
-/// Whether a claim is graver than its row was, so grave that it blocks.
-fn graver(finding: &Finding, row: &Row) -> bool {
+/// Whether a claim blocks and is more severe than its row was.
+fn more_severe(finding: &Finding, row: &Row) -> bool {
     finding.severity.blocks() && finding.severity < row.severity
 }
 
-/// A claim that a row makes already: the row keeps the graver severity, and is open again if it was closed.
+/// A claim that a row makes already: the row keeps the more severe severity, and is open again if it was closed.
 fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     // A waiver covers neither a more severe claim nor the implementer's word that it blocks the implementation.
-    let exceeds = graver(finding, row) || (finding.blocker && !row.blocker);
+    let exceeds = more_severe(finding, row) || (finding.blocker && !row.blocker);
     absorb(row, finding, review);
     let by = Party::Agent(review.by.clone());
     let again = match finding.title == row.title {
@@ -319,7 +319,7 @@ fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
         // What was waived was less than what is claimed now.
         RowState::Waived if !exceeds => row.become_state(RowChange {
             settled: true,
-            ..change(review.round, &by, RowState::Waived, &format!("{again}; the person's waiver stands"))
+            ..change(review.round, &by, RowState::Waived, &format!("{again}; the waiver still holds"))
         }),
         RowState::Open if !row.settled => row.become_state(change(review.round, &by, RowState::Open, &again)),
         _ => row.become_state(change(review.round, &by, RowState::Reopened, &again)),
@@ -406,7 +406,7 @@ impl Ledger {
         }
     }
 
-    /// Takes over that `by` takes back the reproducers of these rows: each is a claim like any other from here on.
+    /// Applies that `by` withdraws the reproducers of these rows: each is a claim like any other from here on.
     pub(crate) fn retract_reproducers(&mut self, by: &AgentId, round: u32, rows: &[FindingId]) {
         for id in rows {
             let Some(row) = self.get_mut(*id) else { continue };
@@ -426,7 +426,7 @@ impl Ledger {
         (count > 0).then(|| format!("reproducers withdrawn: {count} ({})", ids.collect::<Vec<_>>().join(", ")))
     }
 
-    /// Takes over what the reproducer of row `id` said.
+    /// Applies what the reproducer of row `id` said.
     pub(crate) fn reproduced(&mut self, id: FindingId, receipt: &Receipt, round: u32) {
         let Some(row) = self.get_mut(id) else { return };
         let Some(one) = row.reproducer.as_mut() else { return };
@@ -445,9 +445,9 @@ impl Ledger {
         match stand {
             ReproducerState::Dropped => {
                 let note = if matches!(outcome, Outcome::Passed) {
-                    "its reproducer did not fail, so it counts no more"
+                    "its reproducer did not fail and no longer counts"
                 } else {
-                    "its reproducer could not be run, so it counts no more"
+                    "its reproducer could not be run and no longer counts"
                 };
                 let (to, settled) = (row.state, row.settled);
                 row.become_state(RowChange { settled, ..change(round, &by, to, note) });
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_becomes_grave_keeps_its_title_and_tells_what_is_grave() {
+    fn a_row_that_becomes_severe_keeps_its_title_and_tells_what_is_severe() {
         let claim = |severity, title: &str| Finding { id: Some(FindingId(1)), ..Finding::new(severity, title) };
         let mut ledger = Ledger::default();
         filed(&mut ledger, 1, &[claim(Severity::P3, "the lock has an odd name")]);

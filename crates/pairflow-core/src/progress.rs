@@ -162,7 +162,7 @@ pub enum CheckState<'a> {
     Failed(&'a Receipt),
     /// A person said that it is not available.
     NotAvailable,
-    /// A person lives with what it says, for this reason.
+    /// A person waived it, for this reason.
     Waived(&'a str),
     /// It has not been run, or could not be.
     Missing,

@@ -350,7 +350,7 @@ impl Default for Rules {
 pub enum Permissions {
     /// Look around and call pairflow; every change is asked about.
     Ask,
-    /// ConfigChange files of the worktree, call pairflow and run the bubble's checks.
+    /// Change files of the worktree, call pairflow and run the bubble's checks.
     #[default]
     Edits,
     /// Everything; only where a sandbox holds the agent.

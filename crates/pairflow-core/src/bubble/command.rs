@@ -43,7 +43,7 @@ pub enum Command {
         /// The retry key, if one was given.
         key: Option<RetryKey>,
     },
-    /// An agent claims that nothing grave is left.
+    /// An agent claims that nothing severe is open.
     Converged {
         /// Who claims it.
         by: AgentId,
@@ -168,7 +168,7 @@ pub enum Command {
     },
     /// The person lets the loop go on.
     Resume,
-    /// The person lives with a finding, or with a check that does not pass.
+    /// The person waives a finding, or a check that does not pass.
     Waive {
         /// With what.
         what: Waivable,
@@ -317,7 +317,7 @@ pub enum Hindrance {
     Dialog,
     /// Its model could not be reached, or something else failed that it does not get over by itself.
     Failure,
-    /// It has used up what its account allows.
+    /// It has reached the limit of its account.
     Limit {
         /// Until when, if it says so.
         until: Option<Timestamp>,

@@ -122,7 +122,7 @@ pub fn create(mut created: Lifecycle) -> Vec<Event> {
     vec![Event::own(0, Body::Lifecycle(created))]
 }
 
-/// Returns the first facts of a bubble that the person takes over.
+/// Returns the first facts of a bubble that the person adopts.
 ///
 /// No command leads here: a bubble that is the person's own needs it no more. Commits are made as whom `identity` says.
 pub fn adopt(state: &BubbleState, repo: String, reason: String, identity: Option<CommitIdentity>) -> Vec<Event> {
@@ -131,7 +131,7 @@ pub fn adopt(state: &BubbleState, repo: String, reason: String, identity: Option
     std::iter::once(adopted).chain(identity.map(|fact| event(state, fact))).collect()
 }
 
-/// Returns the first facts of a bubble that lost lines when its log was repaired: it is taken over as it is left.
+/// Returns the first facts of a bubble that lost lines when its log was repaired: it is adopted as it is left.
 ///
 /// The lost lines may have withdrawn what was checked, reviewed or approved before them. The agents keep the tokens that
 /// are left; one that was made in a lost line does not count any more.

@@ -342,7 +342,7 @@ pub enum Unseen {
         at_work: bool,
     },
     /// Nobody has the turn.
-    #[error("nobody has the turn in bubble {id}, so there is no brief")]
+    #[error("no agent has the turn in bubble {id}, so there is no brief")]
     NobodysTurn {
         /// Which bubble.
         id: BubbleId,

@@ -102,7 +102,7 @@ pub enum Refusal {
         what: &'static str,
     },
     /// A text is longer than a line of the log can hold.
-    #[error("{what} has {bytes} bytes, and {limit} are the most; put the rest into a file and point to it")]
+    #[error("{what} is {bytes} bytes; the limit is {limit}: put the rest into a file and point to it")]
     TooLong {
         /// Which text.
         what: &'static str,
@@ -112,13 +112,13 @@ pub enum Refusal {
         limit: usize,
     },
     /// A text that git cannot take.
-    #[error("{what} has a NUL byte in it, and git does not take that")]
+    #[error("{what} contains a NUL byte, which git does not accept")]
     NulByte {
         /// Which text.
         what: &'static str,
     },
     /// The title of a finding is a text rather than a title.
-    #[error("a finding's title has {chars} characters, and {MAX_TITLE} are the most; put the details into the summary")]
+    #[error("a finding's title has {chars} characters; the limit is {MAX_TITLE}: put the details into the summary")]
     LongTitle {
         /// How many characters it has.
         chars: usize,
@@ -127,7 +127,7 @@ pub enum Refusal {
     #[error("{MAX_QUESTIONS} questions already wait for the person; wait for an answer before you ask another one")]
     TooManyQuestions,
     /// There is more of something than one message may have.
-    #[error("{count} {what} are too many for one message, {limit} are the most; name the gravest")]
+    #[error("{count} {what} are too many for one message; the limit is {limit}: name the most severe")]
     TooMany {
         /// Of what.
         what: &'static str,
@@ -141,7 +141,7 @@ pub enum Refusal {
     NoDeclaration,
     /// A reviewer asks for changes, and nothing that it says blocks.
     #[error(
-        "the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve"
+        "the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve"
     )]
     NothingBlocks,
     /// An implementer gave findings.
@@ -160,28 +160,28 @@ pub enum Refusal {
         id: FindingId,
     },
     /// Two findings of one review say that they repeat the same row.
-    #[error("two findings repeat {id}; if they are two faults, file the second one without that")]
+    #[error("two findings repeat {id}; if they are two defects, file the second one as new")]
     RepeatedTwice {
         /// Which row.
         id: FindingId,
     },
     /// A row is confirmed although its reproducer still fails.
     #[error(
-        "{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a \
-         reproducer that is wrong is taken back by its author with --retract {id}"
+        "{id} has a reproducer that still fails on this tree; only pairflow closes it, once that passes. Its author \
+         can withdraw a wrong reproducer with --retract {id}"
     )]
     StillFails {
         /// Which row.
         id: FindingId,
     },
     /// A reproducer is taken back where there is none.
-    #[error("{id} has no reproducer that could be taken back")]
+    #[error("{id} has no reproducer to withdraw")]
     NoReproducer {
         /// Which row.
         id: FindingId,
     },
     /// A reproducer is taken back by another agent than its author.
-    #[error("the reproducer of {id} is {author}'s, and only {author} may take it back")]
+    #[error("only {author} can withdraw the reproducer of {id}")]
     NotItsReproducer {
         /// Which row.
         id: FindingId,
@@ -189,7 +189,7 @@ pub enum Refusal {
         author: AgentId,
     },
     /// What is to be waived is waived.
-    #[error("the {what} is waived already")]
+    #[error("the {what} is already waived")]
     WaivedAlready {
         /// What.
         what: Waivable,
@@ -207,7 +207,7 @@ pub enum Refusal {
         what: Waivable,
     },
     /// A row is reopened that the person waived.
-    #[error("a person lives with {id}, so no review reopens it; say in the summary what speaks against that")]
+    #[error("{id} was waived and cannot be reopened; say in the summary why it should be")]
     WaivedByPerson {
         /// Which row.
         id: FindingId,
@@ -219,7 +219,7 @@ pub enum Refusal {
         missing: Vec<&'static str>,
     },
     /// Steps where none belong.
-    #[error("--step belongs to the review of a document, and this is none")]
+    #[error("--step is for the review of a document")]
     NoStepsHere,
     /// The implementer of a document gave no outline.
     #[error("a document is handed over with an outline of its implementation; give --step dry-run='…'")]
@@ -284,9 +284,9 @@ pub enum Refusal {
         /// The round.
         round: u32,
     },
-    /// A review that finds nothing grave left out a part of the change.
+    /// A review that finds nothing severe left out a part of the change.
     #[error(
-        "of the {of} slices of this change these are not confirmed: {}; a review that finds nothing grave covers all of them",
+        "these of the {of} slices of this change are not confirmed: {}; a review that finds nothing severe covers all of them",
         numbers(.missing)
     )]
     SlicesMissing {
@@ -361,7 +361,7 @@ pub enum Refusal {
         files: Vec<String>,
     },
     /// What was shown is not what is up for approval now.
-    #[error("another package is up for approval than the one that was shown")]
+    #[error("the package up for approval is not the one that was shown")]
     AnotherPackage,
     /// A finding is not open.
     #[error("{id} is not an open finding")]
@@ -379,7 +379,7 @@ pub enum Refusal {
     #[error("a commit is already under way")]
     CommitUnderWay,
     /// Keys that cannot change any more.
-    #[error("{} cannot be changed any more; put the recorded value back into bubble.toml, or make a new bubble", .keys.join(", "))]
+    #[error("{} can no longer be changed; restore the recorded value in bubble.toml, or create a new bubble", .keys.join(", "))]
     FixedKeys {
         /// The keys.
         keys: Vec<String>,
@@ -397,7 +397,7 @@ pub enum Refusal {
         name: String,
     },
     /// The facts of a command lead from one to the next without an end.
-    #[error("'{command}' would go on without an end, which is a fault of pairflow; nothing was recorded")]
+    #[error("'{command}' never ends, which is a bug in pairflow; nothing was recorded")]
     Endless {
         /// Which command.
         command: &'static str,

@@ -233,7 +233,7 @@ impl BubbleState {
         self.evidence.check(name)
     }
 
-    /// Takes over a review of the newest snapshot's tree; without a hand-over it is the claim that nothing is left.
+    /// Applies a review of the newest snapshot's tree; without a hand-over it is the claim that nothing is left.
     /// Returns the findings that it closes.
     pub(crate) fn review(&mut self, by: &AgentId, round: u32, pass: Option<&Pass>) -> Vec<FindingId> {
         let nothing = Answers::default();
@@ -248,7 +248,7 @@ impl BubbleState {
         closed
     }
 
-    /// Takes over the dry run of a document's implementer: the outline, and what it could not resolve.
+    /// Applies the dry run of a document's implementer: the outline, and what it could not resolve.
     pub(crate) fn dry_run(&mut self, by: &AgentId, pass: &Pass) {
         let outline = pass.steps.iter().find(|step| step.step == StepName::DryRun);
         self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
@@ -435,7 +435,7 @@ impl BubbleState {
         self.presence.sessions.get(known.agent).is_some_and(as_told)
     }
 
-    /// Takes over what became known of an agent's program.
+    /// Records what became known of an agent's program.
     pub(super) fn note_session(&mut self, known: KnownSession<'_>) {
         let (seat, before) = (self.seat_of(known), self.presence.sessions.get(known.agent));
         // A program that only now says which conversation it has was started before; it does not say so after each restart.

@@ -7,7 +7,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
 use crate::ids::FindingId;
 
-/// How grave a finding is. Ordered: `P0 < P1`, so the gravest is the minimum.
+/// How severe a finding is. Ordered: `P0 < P1`, so the most severe is the minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Display, EnumString)]
 pub enum Severity {
     /// Critical.
@@ -26,7 +26,7 @@ pub struct Finding {
     /// Its name in this bubble, given by pairflow when the pass is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<FindingId>,
-    /// How grave it is.
+    /// How severe it is.
     pub severity: Severity,
     /// What is wrong, in one line.
     pub title: String,
@@ -63,7 +63,7 @@ pub struct Finding {
     /// The row that asked for what this finding wants undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverses: Option<FindingId>,
-    /// Whether the implementer of a document filed it: it stands in the way of the implementation.
+    /// Whether the implementer of a document filed it: it blocks the implementation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocker: bool,
 }
@@ -286,7 +286,7 @@ impl Explanation {
         self.parts().into_iter().filter(|(_, text)| text.trim().is_empty()).map(|(name, _)| name).collect()
     }
 
-    /// Takes over the parts of a newer pack.
+    /// Replaces the parts that a newer pack has.
     pub fn take_over(&mut self, newer: &Self) {
         for part in 0..PARTS.len() {
             let text = newer.parts()[part].1;

@@ -16,7 +16,7 @@ const NOTE_KEPT: usize = 600;
 pub struct Row {
     /// Its name.
     pub id: FindingId,
-    /// How grave it is: the gravest it was ever filed with.
+    /// How severe it is: the most severe that it was filed with.
     pub severity: Severity,
     /// What is wrong.
     pub title: String,
@@ -68,7 +68,7 @@ pub struct Row {
     /// The row that asked for what this one wants undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverses: Option<FindingId>,
-    /// Whether the implementer of a document said that it stands in the way of the implementation.
+    /// Whether the implementer of a document said that it blocks the implementation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocker: bool,
     /// What happened to it, oldest first.
@@ -135,7 +135,7 @@ impl Row {
         !self.settled && self.state != RowState::Waived
     }
 
-    /// Whether it keeps the work from being accepted: a grave one, or a risk that nobody has answered.
+    /// Whether it keeps the work from being accepted: a severe one, or a risk without an answer.
     pub fn blocks(&self) -> bool {
         self.is_open() && self.blocks_if_open()
     }
@@ -145,7 +145,7 @@ impl Row {
         self.severity.blocks() || self.lacks_answer()
     }
 
-    /// Whether it has to be answered once, although it is not grave.
+    /// Whether it has to be answered once, although it is not severe.
     pub fn wants_answer(&self) -> bool {
         self.is_open() && self.lacks_answer()
     }

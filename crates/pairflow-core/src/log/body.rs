@@ -220,7 +220,7 @@ pub enum QuestionKind {
     Permit,
     /// An agent shows a dialog that only a person may answer, in its pane.
     Dialog,
-    /// An agent has used up what its account allows, and nobody knows until when.
+    /// An agent has reached the limit of its account, and nobody knows until when.
     Limit,
 }
 
@@ -283,7 +283,7 @@ impl QuestionKind {
     }
 }
 
-/// The claim that nothing grave is left, with its evidence.
+/// The claim that nothing severe is open, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Convergence {
     /// The claim, in the words of the agent that made it, or pairflow's own.
@@ -406,7 +406,7 @@ impl Control {
     }
 }
 
-/// What a person can decide to live with.
+/// What a person can waive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waivable {
@@ -437,13 +437,13 @@ pub enum ControlAction {
     Resume,
     /// A person has to look.
     Escalate,
-    /// A person lives with a finding, or with a check that does not pass.
+    /// A person waives a finding, or a check that does not pass.
     Waive,
     /// A person takes a waiver back.
     Withdraw,
     /// The agents' processes are ended and started again.
     Restart,
-    /// Nothing is expected of an agent for a while, because it has used up what its account allows.
+    /// Nothing is expected of an agent for a while, because it has reached the limit of its account.
     Park,
     /// The while is over.
     Unpark,

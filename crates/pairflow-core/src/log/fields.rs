@@ -1,7 +1,7 @@
 //! The JSON of a line, read in one pass.
 //!
 //! The type of a message stands before its payload, so the payload is read straight into its own type; every name is
-//! borrowed from the line. LineFields that this version does not know are checked and left where they are.
+//! borrowed from the line. Fields that this version does not know are checked and left where they are.
 
 use std::marker::PhantomData;
 use std::sync::LazyLock;

@@ -172,7 +172,7 @@ pub enum Unmet {
     },
     /// Nobody has reviewed this tree.
     NotReviewed,
-    /// Findings that are not grave, but have to be answered, and are not.
+    /// Minor findings that need an answer and have none.
     Unanswered(Vec<String>),
     /// Parts of the explanation pack are missing.
     Explanation(Vec<&'static str>),

@@ -70,8 +70,8 @@ pub(crate) fn update_paused(state: &BubbleState) -> Result<Decided, Refusal> {
         return Ok(update(state));
     }
     let why = match state.phase {
-        Phase::WaitingHuman(_) => "its turn goes on once you have answered, so the bubble has to be paused first",
-        _ => "an agent is at work, and has to be paused first",
+        Phase::WaitingHuman(_) => "its turn continues once you answer; pause the bubble first",
+        _ => "an agent is working; pause the bubble first",
     };
     Err(Refusal::Untimely { state: state.phase.name(), command: "update", why, first: "pause" })
 }
@@ -87,7 +87,7 @@ pub(crate) fn update(state: &BubbleState) -> Decided {
 /// The merge that `update` asks for is to be made again, now that the person has resolved its conflict.
 pub(crate) fn update_resolved(state: &BubbleState, mut update: Decided) -> Result<Decided, Refusal> {
     let Some(conflict) = &state.gate.conflict else {
-        let why = "no update has met a conflict since, so there is none to resolve";
+        let why = "no update has met a conflict, so there is nothing to resolve";
         return Err(Refusal::Untimely { state: state.phase.name(), command: "update", why, first: "update" });
     };
     for event in &mut update.events {
@@ -174,7 +174,7 @@ pub(crate) fn configure(state: &BubbleState, rules: &Rules) -> Result<Decided, R
     checkable(rules)?;
     let judged = matches!(state.phase, Phase::ReadyForApproval(_) | Phase::Approved(_));
     if judged && changes.iter().any(|one| is_judged_by(&one.key)) {
-        let why = "the work was judged by the present values, and has to be sent back first";
+        let why = "the work was judged by the current values; send it back first";
         return Err(Refusal::Untimely { state: state.phase.name(), command: "config", why, first: "request-rework" });
     }
     if changes.is_empty() {

@@ -173,7 +173,7 @@ fn hindered(state: &BubbleState, agent: &AgentId, by: Hindrance, what: &str, now
             let until = until.filter(|until| *until > now.ts);
             let until = until.map(|until| format!(" until {} UTC", until.date_hms())).unwrap_or_default();
             let question = format!(
-                "{agent} has used up what its account allows{until}: {what}. Go on with 'pairflow resume {id}' when it can work again."
+                "{agent} has reached the limit of its account{until}: {what}. Go on with 'pairflow resume {id}' when it can work again."
             );
             (QuestionKind::Limit, question)
         }

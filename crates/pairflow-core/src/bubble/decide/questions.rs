@@ -196,7 +196,7 @@ pub(crate) fn resume_running(state: &BubbleState) -> Result<Decided, Refusal> {
 /// The person pauses; state and turn stay.
 pub(crate) fn pause(state: &BubbleState, reason: &str) -> Result<Decided, Refusal> {
     if state.paused {
-        let why = Some("it is paused already".to_owned());
+        let why = Some("it is already paused".to_owned());
         return Err(Refusal::WrongState { state: state.phase.name(), command: "pause", why });
     }
     Ok(Decided::one(control(state, ControlAction::Halt, reason)))
@@ -216,10 +216,10 @@ pub(crate) fn restart(state: &BubbleState, turn: &Turn, reason: &str) -> Result<
         return no(format!("answer first with 'pairflow reply {id} --question {msg} --message …': {question}"));
     }
     if state.paused {
-        let why = "it is paused, and has to be resumed first";
+        let why = "it is paused; resume it first";
         return Err(Refusal::Untimely { state: state.phase.name(), command: "restart", why, first: "resume" });
     }
-    let mut events = answer_all(state, turn, "the agents are started again");
+    let mut events = answer_all(state, turn, "agents restarted");
     events.push(control(state, ControlAction::Restart, reason));
     Ok(Decided::of(events))
 }
@@ -270,7 +270,7 @@ fn accept_missing_checks(state: &BubbleState, reply: Event) -> Decided {
     Decided::of(events)
 }
 
-/// The person lives with something, or does so no longer.
+/// The person waives something, or withdraws a waiver.
 pub(crate) fn live_with(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
     match command {
         Command::Waive { what, reason } => waive(state, what, reason),
@@ -279,7 +279,7 @@ pub(crate) fn live_with(state: &BubbleState, command: &Command) -> Result<Decide
     }
 }
 
-/// The person lives with a finding, or with a check that does not pass.
+/// The person waives a finding, or a check that does not pass.
 fn waive(state: &BubbleState, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
     if reason.trim().is_empty() {
         return Err(Refusal::Empty { what: "the reason of the waiver" });
@@ -301,7 +301,7 @@ fn waive(state: &BubbleState, what: &Waivable, reason: &str) -> Result<Decided, 
     Ok(decided(state, ControlAction::Waive, what, reason))
 }
 
-/// The person no longer lives with it: the row is open again, the check is owed again.
+/// The person withdraws a waiver: the row is open again, the check is owed again.
 fn withdraw(state: &BubbleState, what: &Waivable, reason: &str) -> Result<Decided, Refusal> {
     if !is_waived(state, what) {
         return Err(Refusal::NotWaived { what: what.clone() });

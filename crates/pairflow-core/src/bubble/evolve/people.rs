@@ -118,7 +118,7 @@ pub(super) fn decided(state: &mut BubbleState, decision: &ApprovalDecision, at: 
         return;
     }
     if decision.decision == GateDecision::Reject {
-        noted(state, "rework: the approach as such is rejected, not a detail of it; begin with another one".to_owned());
+        noted(state, "rework: the whole approach is rejected; start with another one".to_owned());
     }
     for id in &decision.findings {
         if let Some(note) = state.ledger.get(*id).map(|row| format!("rework: {}", row.short())) {

@@ -28,7 +28,9 @@ impl Policy for Strict {
     fn after_work(&self, facts: Facts<'_>) -> After {
         let why = facts.failing();
         match why.is_empty() {
-            true if suffices(facts.rules, facts.streak) => concluded(facts, NextTurn::Accept, vec![Reason::ReviewsSuffice]),
+            true if suffices(facts.rules, facts.streak) => {
+                concluded(facts, NextTurn::Accept, vec![Reason::ReviewsSuffice])
+            }
             true => After::Review,
             false => send_back(facts, why),
         }

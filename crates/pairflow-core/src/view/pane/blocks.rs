@@ -155,7 +155,7 @@ fn without_turn(state: &BubbleState) -> String {
 pub(super) fn watchdog(scene: &Scene<'_>, status: &Status) -> Section {
     if let Some(parked) = &status.parked {
         let text =
-            format!("{} has used up what its account allows, until {} UTC", parked.agent, parked.until.date_hms());
+            format!("{} has reached the limit of its account, until {} UTC", parked.agent, parked.until.date_hms());
         return Section::new(4, 1, labelled("Watchdog", vec![PaneLine::of(Shade::Warn, text)]));
     }
     let Some(silence) = silence_left(scene) else { return Section::default() };

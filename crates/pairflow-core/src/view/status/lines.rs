@@ -223,7 +223,7 @@ fn parked(status: &Status) -> Vec<(String, Tone)> {
     let told = |parked: &ParkedShown| {
         let (agent, until, id) = (&parked.agent, parked.until.date_hms(), &status.fields.bubble_id);
         let text = format!(
-            "{agent} has used up what its account allows, until {until} UTC; it is told to go on then, or at once with 'pairflow resume {id}'"
+            "{agent} has reached the limit of its account, until {until} UTC; it is told to go on then, or at once with 'pairflow resume {id}'"
         );
         (text, Tone::Warn)
     };

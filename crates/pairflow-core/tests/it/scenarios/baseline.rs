@@ -120,7 +120,7 @@ fn what_fails_only_in_a_fresh_checkout_is_one_question_and_keeps_the_work_from_b
          #2 RUNNING claude reviewer round 1
          #3 WAITING_HUMAN codex reviewer round 1 opening clean: claude failing: test asks: orchestrator: the check 'test' passed where build caches and installed packages are kept, and fails in a fresh checkout of the same tree.
          #4 RUNNING claude implementer round 2 clean: claude failing: test
-         #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again, and the check 'test' fails.
+         #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again; the check 'test' fails.
          #6 RUNNING claude implementer round 2 clean: claude failing: test
          #7 RUNNING codex reviewer round 2",
     );

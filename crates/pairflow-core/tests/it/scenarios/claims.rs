@@ -19,8 +19,8 @@ fn a_review_that_asks_for_changes_and_names_nothing_grave_is_refused() {
          claude: pass P2 'naming' P3 'a comma'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
-         refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
+         refused: the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve
+         refused: the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve
          #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 naming, F2 P3 a comma",
     );
 }

@@ -309,7 +309,7 @@ fn an_approval_is_of_the_package_that_was_shown() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 1 clean: claude
          #4 READY_FOR_APPROVAL round 1 tree1
-         refused: someone else was faster: another package is up for approval than the one that was shown
+         refused: someone else was faster: the package up for approval is not the one that was shown
          #5 APPROVED_FOR_COMMIT tree1",
     );
 }

@@ -93,7 +93,7 @@ fn no_review_accepts_a_document_with_an_unresolved_blocker() {
          refused: F1 is a blocker that the implementer has not resolved: no review can confirm it
          refused: not converged yet: open P0/P1 findings: F1 P1 no limit for retries; a second clean review of this tree by \
          another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history); a person's \
-         word that the document is understood; it is asked for once all else holds
+         confirmation that the document is understood; it is asked for once all else holds
          #3 RUNNING codex implementer round 2 open: F1 P1 no limit for retries
          #4 RUNNING claude reviewer round 2 open: F1 P1 no limit for retries
          #5 RUNNING codex implementer round 3 open: F1 P1 no limit for retries",
@@ -166,7 +166,7 @@ fn a_review_of_code_has_no_steps() {
          claude: pass clean stepped",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         refused: --step belongs to the review of a document, and this is none",
+         refused: --step is for the review of a document",
     );
 }
 

@@ -32,7 +32,7 @@ fn single_sends_failing_work_back_and_asks_about_the_same_failure() {
     assert_eq!((play.state.rounds.round, play.state.rounds.sent_back), (1, 1));
     play.line("codex: pass 'again'");
     let question = play.state.gate.questions[0].in_short();
-    assert_eq!(question, "codex handed over the same files again, and the check 'test' fails.");
+    assert_eq!(question, "codex handed over the same files again; the check 'test' fails.");
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
     let asked = |play: &Play| play.state.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
     let [question] = &asked(&play)[..] else { panic!("{:?}", play.lines) };
     for part in [
-        "codex handed over the same files again, and the check 'test' fails.",
+        "codex handed over the same files again; the check 'test' fails.",
         "'test' runs: ./test",
         "codex says: cannot be the code",
         "pairflow config set demo commands.test='…'",
@@ -96,7 +96,7 @@ fn work_that_changes_no_file_goes_back_and_is_then_asked_about_and_never_accepte
     assert_eq!(sent_back(&play), ["codex: it changes no file"]);
     play.line("codex: pass 'really nothing' empty");
     let question = &play.state.gate.questions[0].question;
-    assert!(question.starts_with("codex handed over the same files again, and it changes no file."), "{question}");
+    assert!(question.starts_with("codex handed over the same files again; it changes no file."), "{question}");
     let undone = "start\ncodex edits a.rs\ncodex: pass\nhuman deletes a.rs\nclaude: converged";
     let undone = pairflow_testkit::script::play(&format!(
         "given max_rounds 1\n{undone}\nclaude: pass clean\nclaude: pass clean"

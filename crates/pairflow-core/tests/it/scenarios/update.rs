@@ -142,7 +142,7 @@ fn during_a_turn_an_update_needs_a_pause() {
          codex edits a.rs
          codex: pass",
         "#1 RUNNING codex implementer round 1
-         refused: cannot update: the bubble is RUNNING; an agent is at work, and has to be paused first
+         refused: cannot update: the bubble is RUNNING; an agent is working; pause the bubble first
          #2 RUNNING codex implementer round 1 paused
          #3 RUNNING codex implementer round 1 opening paused
          #4 RUNNING codex implementer round 1
@@ -259,7 +259,7 @@ fn an_update_waits_for_the_snapshot_of_a_hand_over() {
          #4 RUNNING claude reviewer round 1 closing paused open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 1 closing paused updating open: F1 P1 no rollback
          refused: this is no longer owed
-         #6 WAITING_HUMAN codex implementer round 1 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.",
+         #6 WAITING_HUMAN codex implementer round 1 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.",
     );
 }
 

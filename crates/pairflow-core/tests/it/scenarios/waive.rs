@@ -72,7 +72,7 @@ fn a_waiver_needs_a_reason_and_something_that_is_there() {
          human: waive F1 'again'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING codex implementer round 1
-         refused: the check 'lint' is waived already
+         refused: the check 'lint' is already waived
          #3 RUNNING claude reviewer round 1 waived: lint
          refused: the check 'typecheck' passes on this tree, so there is nothing to waive
          #4 RUNNING codex implementer round 2 waived: lint open: F1 P1 no rollback
@@ -81,7 +81,7 @@ fn a_waiver_needs_a_reason_and_something_that_is_there() {
          refused: F2 is not an open finding
          refused: there is no check 'coverage'; there are test, lint, typecheck
          #5 RUNNING codex implementer round 2 waived: lint
-         refused: the finding F1 is waived already",
+         refused: the finding F1 is already waived",
     );
 }
 
@@ -389,7 +389,7 @@ fn at_the_cap_a_waiver_of_what_a_reproducer_was_to_show_asks_the_person() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING claude reviewer round 1 closing open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
+         #5 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: one round has ended without agreement; no P0/P1 finding is open.
          nothing happens",
     );
 }

@@ -160,7 +160,7 @@ fn nobody_waits_for_more_than_eight_days() {
     assert!(far.state.presence.parked.is_none());
     assert_eq!(asked(&far), [about("codex", QuestionKind::Limit)]);
     let question = &far.state.gate.questions[0].question;
-    assert!(question.contains("allows until 20") && question.contains(" UTC: weekly limit."), "{question}");
+    assert!(question.contains("account until 20") && question.contains(" UTC: weekly limit."), "{question}");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn an_account_that_should_be_usable_again_is_a_question_and_no_wait() {
     assert!(over.state.presence.parked.is_none());
     assert_eq!(asked(&over), [about("codex", QuestionKind::Limit)]);
     assert!(
-        over.state.gate.questions[0].question.contains("account allows: usage limit."),
+        over.state.gate.questions[0].question.contains("account: usage limit."),
         "{:?}",
         over.state.gate.questions[0]
     );
@@ -181,7 +181,7 @@ fn the_status_says_for_whom_and_until_when_it_waits() {
     let until = play.state.presence.parked.as_ref().unwrap().until;
     let text = status(&play).replace("\n: ", " ");
     assert!(text.contains("State: RUNNING, parked\n"), "{text}");
-    let said = format!("Parked: codex has used up what its account allows, until {} UTC;", until.date_hms());
+    let said = format!("Parked: codex has reached the limit of its account, until {} UTC;", until.date_hms());
     assert!(text.contains(&said), "{text}");
     let json = |play: &Play| serde_json::to_value(Status::of(&play.state, play.log[0].at)).unwrap()["parked"].clone();
     assert_eq!(json(&play), serde_json::json!({"agent": "codex", "until": until.to_string()}));
@@ -214,8 +214,8 @@ fn a_restart_that_nobody_could_carry_out_is_refused_with_the_way_on() {
         (&["codex: asks 'which db?'"][..], "answer first with 'pairflow reply demo --question msg_"),
         (&["codex: holds 'Bash ls'"], "answer first with 'pairflow reply demo --question msg_"),
         (&["wait 6m", "claude: asks 'which db?'"], "answer first with 'pairflow reply demo --question msg_"),
-        (&["human: pause"], "it is paused, and has to be resumed first"),
-        (&["wait 6m", "human: pause"], "it is paused, and has to be resumed first"),
+        (&["human: pause"], "it is paused; resume it first"),
+        (&["wait 6m", "human: pause"], "it is paused; resume it first"),
     ] {
         let mut play = after(lines);
         let before = (play.log.len(), asked(&play));

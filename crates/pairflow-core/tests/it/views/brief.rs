@@ -263,7 +263,7 @@ fn a_review_in_slices_is_clean_only_if_all_were_read() {
     let told = missing(&[2, 3]);
     assert_eq!(
         told.to_string(),
-        "of the 3 slices of this change these are not confirmed: 2, 3; a review that finds nothing grave covers all of them"
+        "these of the 3 slices of this change are not confirmed: 2, 3; a review that finds nothing severe covers all of them"
     );
     let next = told.next(&play.state.id, review(&[], &[]).caller(&play.state)).unwrap();
     assert_eq!(next, format!("pairflow brief {}", play.state.id));

@@ -410,7 +410,7 @@ fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
     let by = Hindrance::Limit { until: Some(until) };
     play.run(Command::Hindered { agent: "codex".parse().unwrap(), by, what: "weekly limit".to_owned() });
     let lines = text(&shown(&play, &[], 100, 24));
-    let said = format!("codex has used up what its account allows, until {} UTC", until.date_hms());
+    let said = format!("codex has reached the limit of its account, until {} UTC", until.date_hms());
     assert!(lines.contains(&said), "{lines}");
     let ends = [Command::Stop { reason: "enough".to_owned() }, Command::GiveUp { reason: "no disk".to_owned() }];
     for end in ends {
