@@ -3,7 +3,6 @@
 //! `cargo xtask NAME` runs one command. A command is a module with a `run(&[String])` and one line in [`COMMANDS`].
 
 mod cargo;
-mod flake;
 mod licences;
 mod proofs;
 mod say;
@@ -25,9 +24,10 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "flake",
         about: "tests again and again beside busy processes [--times N] [--load K] [FILTER]",
-        run: flake::run,
+        run: test::flake::run,
     },
     Command { name: "tidy", about: "the house rules that no compiler checks", run: tidy::run },
+    Command { name: "strings", about: "writes every user-visible string to docs/strings.txt", run: tidy::strings::run },
     Command { name: "licences", about: "licences, sources and banned crates, as deny.toml says", run: licences::run },
     Command { name: "tools", about: "installs the programs that tests need beside Rust and git", run: tools::run },
     Command { name: "sim", about: "simulated lives with crashes anywhere [--seeds N | --seed S]", run: proofs::sim },
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
             print_usage();
             return ExitCode::SUCCESS;
         }
-        flake::BUSY => flake::be_busy(),
+        test::flake::BUSY => test::flake::be_busy(),
         _ => {}
     }
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {

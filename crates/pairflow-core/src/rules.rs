@@ -84,6 +84,9 @@ pub struct Rules {
     /// The approved document that an implementation follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prd: Option<Prd>,
+    /// The briefs that the repository's own templates make, by the name of the template; no file's key sets it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<String, String>,
     /// What opens an editor; `{{worktree_path}}` is replaced.
     pub open_command: String,
 }
@@ -339,6 +342,7 @@ impl Default for Rules {
             kind: BubbleKind::Code,
             documents: Vec::new(),
             prd: None,
+            templates: BTreeMap::new(),
             open_command: "cursor {{worktree_path}}".to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-//! What the tests stand on: scripts, and a world that is not real.
+//! What tests share: scripts for the core, simulated disks and lives, hermetic homes, a mock model, and proofs with kills.
 
 pub mod clis;
 pub mod disk;
@@ -11,6 +11,5 @@ pub mod pair;
 pub mod script;
 pub mod sim;
 pub mod store;
-pub mod swap;
 pub mod toys;
 pub mod wait;

@@ -1,9 +1,7 @@
-//! `cargo xtask test`: everything a change has to pass, in one command.
+//! `cargo xtask test`: everything a change has to pass, in one command; `cargo xtask flake` repeats tests under load.
 
-mod failures;
+pub(crate) mod flake;
 mod runner;
 mod steps;
 
-pub(crate) use failures::print_failures;
-pub(crate) use runner::Runner;
 pub(crate) use steps::run;

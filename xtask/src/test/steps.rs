@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail, ensure};
 
-use super::{Runner, print_failures};
+use super::runner::{Runner, print_failures};
 use crate::proofs::Simulation;
 use crate::{cargo, licences, say, tidy, tools};
 

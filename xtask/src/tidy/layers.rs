@@ -38,21 +38,21 @@ const ORDER: &[(&str, Layers)] = &[
             &["caller"],
             &["perform", "supervisor_client"],
             &["verbs"],
-            &["seat"],
-            &["stage", "notify"],
+            &["agent_socket"],
+            &["session", "notify"],
             &["supervise"],
         ],
     ),
     (
         "pairflow",
         &[
-            &["exit", "world", "suggest"],
+            &["exit", "world"],
             &["out", "args"],
             &["app"],
             &["entry"],
             &["commands"],
             &["table"],
-            &["help"],
+            &["docs"],
             &["dispatch"],
         ],
     ),
@@ -61,6 +61,16 @@ const ORDER: &[(&str, Layers)] = &[
 /// Reports edges against the order of layers, modules without a layer, and cycles among the modules of a folder.
 pub(super) fn check(tree: &Tree) -> Vec<Problem> {
     Crate::all(tree).iter().flat_map(|one| judge(one, ORDER)).collect()
+}
+
+/// Returns how many groups of modules use one another in a circle.
+pub(super) fn count(tree: &Tree) -> String {
+    let crates = Crate::all(tree);
+    let cycles = crates.iter().flat_map(|one| {
+        let graphs = graphs(&one.uses());
+        graphs.iter().flat_map(|(folder, graph)| circles(one, folder, graph)).collect::<Vec<_>>()
+    });
+    format!("module cycles: {}", cycles.count())
 }
 
 fn judge(one: &Crate<'_>, order: &[(&str, Layers)]) -> Vec<Problem> {

@@ -4,35 +4,51 @@ use anyhow::ensure;
 
 use super::tree::{Problem, Tree};
 use super::{
-    anyhow_home, dependencies, direction, file_length, function_shape, honest_tests, key_effects, layers, module_docs,
-    one_git, policies, pure_core, reached_modules, recorded_verdicts, regular_files, requirements, scattered_ids,
-    thin_modules, tree, unfinished, ways,
+    architecture, boundaries, dependencies, honest_tests, layers, requirements, shape, strings, tree, type_names,
 };
 use crate::say;
 
 /// Every rule, in the order in which problems are shown.
 const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     tree::unreadable,
-    reached_modules::check,
-    module_docs::check,
-    file_length::check,
-    function_shape::check,
-    thin_modules::check,
-    unfinished::check,
-    honest_tests::check,
-    anyhow_home::check,
-    one_git::check,
-    regular_files::check,
-    pure_core::check,
-    recorded_verdicts::check,
-    policies::check,
-    direction::check,
+    shape::reached,
+    shape::module_docs,
+    shape::file_length,
+    shape::functions,
+    shape::file_count,
+    shape::folder_entries,
+    shape::map_files,
+    honest_tests::notes_name_issues,
+    honest_tests::tests_run,
+    boundaries::anyhow,
+    boundaries::git,
+    boundaries::opened_files,
+    boundaries::pure_core,
+    boundaries::recorded_verdicts,
+    boundaries::policies,
+    boundaries::named_places,
+    dependencies::direction,
+    dependencies::shipped,
     layers::check,
-    dependencies::check,
-    scattered_ids::check,
-    requirements::check,
-    ways::check,
-    key_effects::check,
+    dependencies::closed_list,
+    requirements::ids_stay_in_the_table,
+    requirements::rows_have_tests,
+    architecture::lists,
+    requirements::keys_have_effects,
+    type_names::check,
+    strings::up_to_date,
+    strings::wording,
+];
+
+/// What is printed after the problems, whether there are any or not.
+const FIGURES: &[fn(&Tree) -> String] = &[
+    shape::figures,
+    shape::longest_function,
+    architecture::count,
+    layers::count,
+    type_names::count,
+    strings::count,
+    requirements::count,
 ];
 
 /// Checks the whole project and prints one line a problem.
@@ -42,7 +58,7 @@ pub(crate) fn run(_: &[String]) -> anyhow::Result<()> {
     for problem in &problems {
         say::line(format_args!("{problem}"));
     }
-    say::line(format_args!("{}", requirements::count(&tree)));
+    FIGURES.iter().for_each(|figure| say::line(format_args!("{}", figure(&tree))));
     ensure!(problems.is_empty(), "tidy found {} problem(s)", problems.len());
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The project as the rules see it: paths, texts, parsed Rust, and which lines are test code.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,12 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
 use super::tokens::{self, PathUse};
+
+/// The crates that the program is made of.
+pub(super) const PRODUCT: [&str; 4] = ["pairflow", "pairflow-core", "pairflow-engine", "pairflow-agents"];
+
+/// The kinds of files that rules look at.
+const ENDINGS: [&str; 7] = [".rs", ".toml", ".md", ".txt", ".j2", ".html", ".yaml"];
 
 /// What a rule found: where, and what is wrong as a sentence.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +40,8 @@ pub(super) struct Tree {
 pub(super) struct File {
     pub(super) path: String,
     pub(super) text: String,
-    rust: Option<Result<Rust, syn::Error>>,
+    /// Parsed when a rule first asks for it.
+    rust: OnceCell<Option<Result<Rust, syn::Error>>>,
 }
 
 /// What is known of a Rust file beyond its text.
@@ -60,7 +68,7 @@ impl Tree {
 
     /// The Rust files that parse, with what is known of them.
     pub(super) fn rust(&self) -> impl Iterator<Item = (&File, &Rust)> {
-        self.files.iter().filter_map(|file| Some((file, file.rust.as_ref()?.as_ref().ok()?)))
+        self.files.iter().filter_map(|file| Some((file, file.rust()?)))
     }
 
     /// The file at exactly this path.
@@ -76,8 +84,21 @@ impl Tree {
 
 impl File {
     fn new(path: String, text: String) -> Self {
-        let rust = path.ends_with(".rs").then(|| parse(&text));
-        Self { path, text, rust }
+        Self { path, text, rust: OnceCell::new() }
+    }
+
+    /// What is known of the file if it is Rust that parses.
+    pub(super) fn rust(&self) -> Option<&Rust> {
+        self.parsed()?.as_ref().ok()
+    }
+
+    fn parsed(&self) -> Option<&Result<Rust, syn::Error>> {
+        self.rust.get_or_init(|| self.path.ends_with(".rs").then(|| parse(&self.text))).as_ref()
+    }
+
+    /// Whether the file belongs to a crate that is shipped. Its tests do, too.
+    pub(super) fn is_product(&self) -> bool {
+        self.path.starts_with("crates/") && PRODUCT.contains(&self.krate())
     }
 
     /// The directory name of the crate this file belongs to, which is also the crate's name.
@@ -139,7 +160,7 @@ pub(crate) fn root() -> PathBuf {
 /// Reports the Rust files that no rule can look into.
 pub(super) fn unreadable(tree: &Tree) -> Vec<Problem> {
     let broken = |file: &File| {
-        let error = file.rust.as_ref()?.as_ref().err()?;
+        let error = file.parsed()?.as_ref().err()?;
         Some(file.problem(error.span().start().line, format!("this is not Rust: {error}")))
     };
     tree.files.iter().filter_map(broken).collect()
@@ -154,7 +175,7 @@ fn list(directory: &Path, paths: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         let hidden = name.starts_with('.') || name == "target";
         if kind.is_dir() && !hidden {
             list(&entry.path(), paths)?;
-        } else if kind.is_file() && [".rs", ".toml", ".md"].iter().any(|ending| name.ends_with(ending)) {
+        } else if kind.is_file() && ENDINGS.iter().any(|ending| name.ends_with(ending)) {
             paths.push(entry.path());
         }
     }

@@ -140,6 +140,7 @@ impl Subject<'_> {
         rules.continues.clone_from(&self.rules.continues);
         rules.policy.clone_from(&self.rules.policy);
         rules.policy_version = self.rules.policy_version;
+        rules.templates.clone_from(&self.rules.templates);
         if let (Some(new), Some(old)) = (&mut rules.prd, &self.rules.prd)
             && new.source == old.source
         {

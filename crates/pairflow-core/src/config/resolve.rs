@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::Webhook;
 use super::keys::{CustomLayer, Layer};
-use super::origin::{Complaint, ConfigError, ConfigErrors, ConfigSource, Explained, Origin, Set};
+use super::origin::{Complaint, ConfigError, ConfigErrors, ConfigSource, Explained, FilePlace, Origin, Set};
 use super::table::Keyed;
 use crate::hash::sha256;
 use crate::ids::AgentId;
@@ -282,6 +282,24 @@ pub struct CommandChange {
 }
 
 impl CommandInForce {
+    /// A template of the repository, which says what agents are told: it needs the same trust as a command.
+    pub fn template(name: &'static str, text: String) -> Self {
+        let place = FilePlace {
+            file: format!("pairflow-templates/{name}"),
+            line: 1,
+            column: 1,
+            span: 0..text.len(),
+            width: 1,
+            line_text: String::new(),
+        };
+        Self { name, command: text, source: Origin::File(ConfigSource::Repository, place) }
+    }
+
+    /// Whether it is a template.
+    pub fn is_template(&self) -> bool {
+        self.name.ends_with(".j2")
+    }
+
     /// Whether the repository's own file says it.
     pub fn is_repository(&self) -> bool {
         matches!(self.source, Origin::File(ConfigSource::Repository, _))

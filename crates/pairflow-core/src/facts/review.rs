@@ -69,7 +69,7 @@ pub struct Finding {
 }
 
 /// What kind of fault a finding is. The first three are risks: a P2 of theirs has to be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Class {
@@ -92,6 +92,11 @@ pub enum Class {
 }
 
 impl Class {
+    /// Returns its name, as it is written in findings files.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
     /// Whether a minor finding of this class has to be answered nevertheless.
     pub fn is_risk(self) -> bool {
         matches!(self, Self::CoreLogic | Self::Security | Self::DataIntegrity)
@@ -109,7 +114,7 @@ impl FromStr for Class {
     type Err = BadClass;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let word = text.trim().to_lowercase().replace(['-', ' '], "_");
-        let known = Self::VARIANTS.iter().find(|class| class.to_string() == word);
+        let known = Self::VARIANTS.iter().find(|class| class.name() == word);
         known.copied().ok_or_else(|| BadClass(text.to_owned()))
     }
 }

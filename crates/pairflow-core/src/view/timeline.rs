@@ -26,7 +26,7 @@ pub const COLUMNS: usize = 240;
 
 /// The story of one bubble, for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Log {
+pub struct TimelineLog {
     /// The bubble.
     pub bubble_id: BubbleId,
     /// What happened, in order.
@@ -36,7 +36,7 @@ pub struct Log {
 /// One line of the story. Its texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TimelineRow {
-    /// The place in the log of the envelope that it tells of.
+    /// The sequence number of its envelope.
     pub seq: u64,
     /// The name of that envelope.
     pub id: MsgId,
@@ -55,17 +55,17 @@ pub struct TimelineRow {
     pub tone: Tone,
 }
 
-/// A story that is being told: knows the state before each envelope, so that it can tell what the envelope changed.
+/// Builds the timeline: knows the state before each envelope, and so what the envelope changed.
 #[derive(Debug, Clone)]
 pub struct TimelineState {
     state: BubbleState,
 }
 
-/// Returns the line of one envelope; nothing for a verdict, whose turn or acceptance is told, nor for an attempt to deliver
-/// a notice.
+/// Returns the line of one envelope. A verdict has none, because the turn or acceptance that follows has one; nor has an
+/// attempt to deliver a notice.
 pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
     let (what, tone) = told(envelope)?;
-    // A warning is pairflow's, but it tells what someone else tried.
+    // A warning is written by pairflow about what someone else tried.
     let who = match &envelope.event.body {
         Body::ProtocolWarning(_) => &envelope.event.recipient,
         _ => &envelope.event.sender,
@@ -127,7 +127,7 @@ fn void_review(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
     let Judged::Review { by, .. } = &verdict.on else { return None };
     let why = match (verdict.reasons.contains(&Reason::TreeChanged), handover.others_at_work) {
-        (true, true) => "files changed during its turn, and it is not known by whom",
+        (true, true) => "files changed during its turn, author unknown",
         (true, false) => "files changed during its turn",
         (false, _) => "checks changed before it was judged",
     };
@@ -172,8 +172,8 @@ fn told(envelope: &Envelope) -> Option<(String, Tone)> {
         Body::Verdict(_) => return None,
         Body::Control(control) => plain(controlled(control, &to)),
         Body::Delivery(delivery) if !delivery.acknowledged => return None,
-        Body::Delivery(delivery) if delivery.notice == 0 => plain(format!("knows that {to} has read its brief")),
-        Body::Delivery(delivery) => plain(format!("knows that {to} has notice {}", delivery.notice)),
+        Body::Delivery(delivery) if delivery.notice == 0 => plain(format!("{to} has read its brief")),
+        Body::Delivery(delivery) => plain(format!("{to} has read notice {}", delivery.notice)),
         Body::ProtocolWarning(warning) => (refused(warning), Tone::Warn),
     })
 }
@@ -258,9 +258,7 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
         Lifecycle::StartFailed { reason } => (with("start failed", reason), Tone::Bad),
         Lifecycle::TurnOpened { seat, agent, .. } => plain(format!("opens the turn of {agent}, {seat}")),
         Lifecycle::TokenMinted { agent, .. } => plain(format!("lets {agent} join with a new token")),
-        Lifecycle::AtWorkOutOfTurn { agent, .. } => {
-            (format!("{agent} is still at work, although it does not have the turn"), Tone::Warn)
-        }
+        Lifecycle::AtWorkOutOfTurn { agent, .. } => (format!("{agent} is still working without the turn"), Tone::Warn),
         Lifecycle::AgentSession { agent, session, .. } => {
             let called = session.as_ref().map(|name| format!(" (session {name})")).unwrap_or_default();
             plain(format!("{agent} runs in its pane{called}"))
@@ -269,7 +267,7 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
             let scope = override_scope.as_ref().map(|why| format!(" (scope overridden: {})", one_line(why)));
             plain(format!("commits{}: {}", scope.unwrap_or_default(), title(message)))
         }
-        Lifecycle::Committed { commit, .. } => (format!("commit {} is made", commit.short()), Tone::Good),
+        Lifecycle::Committed { commit, .. } => (format!("committed as {}", commit.short()), Tone::Good),
         Lifecycle::CommitFailed { reason } => (with("commit failed", reason), Tone::Bad),
         Lifecycle::UpdateRequested { .. } => plain("merges the base branch into the worktree".to_owned()),
         Lifecycle::Updated { base, same_patch, .. } => {
@@ -331,7 +329,7 @@ fn taken(snapshot: &Snapshot) -> (String, Tone) {
         Some(Party::Agent(agent)) => format!("snapshot {tree} after {agent}'s turn, {changed}"),
         Some(party) => format!("snapshot {tree} by {}, {changed}", called(party)),
         None if snapshot.since_last.is_empty() => format!("snapshot {tree}, {changed}"),
-        None => format!("snapshot {tree}, {changed}, and it is not known by whom"),
+        None => format!("snapshot {tree}, {changed}, author unknown"),
     };
     match snapshot.out_of_scope.len() {
         0 => (what, Tone::Plain),
@@ -345,12 +343,12 @@ fn controlled(control: &Control, to: &str) -> String {
         ControlAction::Halt => "bubble paused".to_owned(),
         ControlAction::Resume => "bubble resumed".to_owned(),
         ControlAction::Escalate => "asks a person to look".to_owned(),
-        ControlAction::Restart => "agents are started again".to_owned(),
+        ControlAction::Restart => "agents restarted".to_owned(),
         ControlAction::Park => match control.until {
             Some(until) => format!("waits for {to} until {until}"),
             None => format!("waits for {to}"),
         },
-        ControlAction::Unpark => format!("waits for {to} no longer"),
+        ControlAction::Unpark => format!("no longer waits for {to}"),
         ControlAction::Withdraw => match &control.waived {
             Some(what) => format!("withdraws the waiver of {what}"),
             None => "withdraws a waiver".to_owned(),

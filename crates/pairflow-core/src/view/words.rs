@@ -90,7 +90,7 @@ pub(crate) fn weakened(change: &TestChange) -> String {
         TestChangeKind::Skipped => "skipped",
         TestChangeKind::Weakened => "weakened",
         TestChangeKind::Expectation => "expects something else",
-        TestChangeKind::Unread => "not read whole",
+        TestChangeKind::Unread => "not fully read",
     };
     format!("{kind} in {}:{}: {}", one_line(&change.path), change.line, one_line(&change.what))
 }

@@ -1,12 +1,15 @@
-//! Finds the agent CLIs in the cache of this machine, or puts them there with npm.
+//! Finds the agent CLIs in the cache of this machine, or installs them there with npm.
 //!
-//! The native binaries are used as they are: without node between, so that pids and signals are the real ones. No
-//! script of a package is run.
+//! The native binaries are used as they are, without node in between, so that pids and signals are the real ones. No
+//! script of a package runs. A [`Slot`] limits how many tests of one program use real agents at the same time; with
+//! cargo-nextest every test is a program of its own, and .config/nextest.toml has the same limit.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The version of Claude Code that the tests run.
 pub const CLAUDE_VERSION: &str = "2.1.325";
@@ -149,11 +152,39 @@ fn npm(root: &Path) -> Result<(), String> {
     Err(format!("npm could not install the agent CLIs ({}); it needs a registry that has them:\n{said}", output.status))
 }
 
+/// How many at a time.
+const SLOTS: usize = 2;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
+
+/// The right to use real agents, until it is dropped.
+#[derive(Debug)]
+pub struct Slot(());
+
+impl Slot {
+    /// Waits until fewer than two others have one.
+    pub fn take() -> Self {
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = FREED.wait_while(taken, |taken| *taken >= SLOTS).unwrap_or_else(PoisonError::into_inner);
+        *taken += 1;
+        Self(())
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        FREED.notify_one();
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::home::write_program;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const HERE: Platform = Platform { package: "linux-x64", triple: "x86_64-unknown-linux-musl" };
 

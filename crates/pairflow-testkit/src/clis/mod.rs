@@ -2,13 +2,9 @@
 //! environment that holds nothing of the person who runs the tests.
 
 mod home;
-mod hooks;
 mod install;
 mod panes;
-mod slot;
 
-pub use home::AgentHome;
-pub use hooks::HookLog;
-pub use install::{CLAUDE_VERSION, CODEX_VERSION, Clis, agent_clis};
+pub use home::{AgentHome, HookLog};
+pub use install::{CLAUDE_VERSION, CODEX_VERSION, Clis, Slot, agent_clis};
 pub use panes::Panes;
-pub use slot::Slot;

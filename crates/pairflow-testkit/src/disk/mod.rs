@@ -1,12 +1,9 @@
 //! Disks that fail on purpose: one in memory that loses power, and a wrapper that fails any single operation.
 
 mod faulty;
-mod planned;
-mod power;
 mod rng;
 mod sim;
 
-pub use faulty::{Fault, FaultyDisk};
-pub use planned::{Planned, no_fault, parse_fault};
+pub use faulty::{Fault, FaultyDisk, Planned, no_fault, parse_fault};
 pub use rng::Rng;
 pub use sim::SimDisk;

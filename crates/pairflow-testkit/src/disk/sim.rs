@@ -1,15 +1,19 @@
-//! A disk in memory that knows what was synced.
+//! A disk in memory that knows what was synced and can lose power.
 //!
-//! Every write, cut, new name and removed name is kept in a list until the file or the directory is synced. What of
-//! these lists survives a loss of power is decided in [`power`](super::power).
+//! Every write, cut, new name and removed name is kept in a list until the file or the directory is synced. When the power
+//! goes, anything in these lists may survive or not, whole or in part, in any order: a write up to any byte, or any of its
+//! 512-byte sectors with zeros in place of the others; a rename without the data of the file; a file without its name.
 
 use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
+use std::io;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use pairflow_engine::store::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
+use pairflow_engine::store::storage::{FileKind, FileStat, Guard, Handle, LockMode, Storage, StorageError};
+
+use super::rng::Rng;
 
 /// A disk in memory. Clones are the same disk; [`fork`](Self::fork) makes another one.
 #[derive(Debug, Clone, Default)]
@@ -172,10 +176,10 @@ impl State {
         if found { Ok(()) } else { Err(ErrorKind::NotFound.into()) }
     }
 
-    fn stat(&self, ino: u64) -> Stat {
+    fn stat(&self, ino: u64) -> FileStat {
         let node = &self.nodes[&ino];
         let kind = if node.dir { FileKind::Dir } else { FileKind::File };
-        Stat {
+        FileStat {
             kind,
             len: node.data.len() as u64,
             mtime_ns: node.changed_at,
@@ -209,7 +213,7 @@ impl Storage for SimDisk {
         self.handle(path)
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         let state = self.state();
         Ok(state.names.get(path).map(|ino| state.stat(*ino)))
     }
@@ -305,7 +309,7 @@ impl Storage for SimDisk {
             return Ok(None);
         }
         *held = Held { exclusive, count: held.count + 1 };
-        Ok(Some(Guard::new(SimLock { disk: self.clone(), path: path.to_owned(), life: state.life })))
+        Ok(Some(Box::new(SimLock { disk: self.clone(), path: path.to_owned(), life: state.life })))
     }
 
     fn lock_holder(&self, _path: &Path) -> Option<u32> {
@@ -349,7 +353,7 @@ struct SimFile {
 }
 
 impl Handle for SimFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         Ok(self.disk.state().stat(self.ino))
     }
 
@@ -381,4 +385,90 @@ impl Handle for SimFile {
         self.disk.state().change(self.ino, DataChange::Cut { len: len as usize });
         Ok(())
     }
+}
+
+const SECTOR: usize = 512;
+
+impl SimDisk {
+    /// Cuts the power: what was not synced survives in part, as `seed` decides, and every process is dead.
+    pub fn crash(&self, seed: u64) {
+        self.kill();
+        fail(&mut self.state(), seed);
+    }
+}
+
+/// Decides what survives, and makes it all there is.
+fn fail(state: &mut State, seed: u64) {
+    let mut rng = Rng::new(seed);
+    let mut names = std::mem::take(&mut state.safe_names);
+    for change in surviving_names(std::mem::take(&mut state.loose_names), &mut rng) {
+        change.apply(&mut names);
+    }
+    // A name beneath a directory that was lost cannot be reached any more.
+    let whole = names.clone();
+    names.retain(|path, _| path.ancestors().skip(1).all(|above| whole.contains_key(above)));
+    for node in state.nodes.values_mut().filter(|node| !node.loose.is_empty()) {
+        node.data = survive(std::mem::take(&mut node.safe), std::mem::take(&mut node.loose), &mut rng);
+        // The times on disk may be older than the content, or newer.
+        node.changed_at -= rng.below(3) as i64;
+    }
+    state.nodes.retain(|ino, _| names.values().any(|named| named == ino));
+    state.names = names;
+    state.make_safe();
+}
+
+fn surviving_names(mut loose: Vec<NameChange>, rng: &mut Rng) -> Vec<NameChange> {
+    match rng.below(4) {
+        0 => return Vec::new(),
+        1 => return loose,
+        2 => loose.truncate(rng.below(loose.len() + 1)),
+        _ => {
+            loose.retain(|_| rng.once_in(2));
+            rng.shuffle(&mut loose);
+        }
+    }
+    loose
+}
+
+/// Applies a part of the loose changes to the safe content.
+fn survive(mut data: Vec<u8>, mut loose: Vec<DataChange>, rng: &mut Rng) -> Vec<u8> {
+    match rng.below(5) {
+        0 => return data,
+        1 => {}
+        2 => {
+            loose.truncate(rng.below(loose.len()) + 1);
+            if let Some(DataChange::Write { bytes, .. }) = loose.last_mut() {
+                bytes.truncate(rng.below(bytes.len() + 1));
+            }
+        }
+        3 => loose = scattered(loose, rng),
+        _ => loose.retain(|_| rng.once_in(2)),
+    }
+    loose.iter().for_each(|change| change.apply(&mut data));
+    data
+}
+
+/// Splits writes into sectors, loses some of them, and mixes the rest.
+fn scattered(loose: Vec<DataChange>, rng: &mut Rng) -> Vec<DataChange> {
+    let mut pieces = Vec::new();
+    for change in loose {
+        match change {
+            DataChange::Cut { .. } => pieces.push(change),
+            DataChange::Write { offset, bytes } => pieces.extend(sectors(offset, &bytes)),
+        }
+    }
+    pieces.retain(|_| rng.once_in(2));
+    rng.shuffle(&mut pieces);
+    pieces
+}
+
+fn sectors(mut offset: usize, mut bytes: &[u8]) -> Vec<DataChange> {
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        let room = SECTOR - offset % SECTOR;
+        let (piece, rest) = bytes.split_at(room.min(bytes.len()));
+        pieces.push(DataChange::Write { offset, bytes: piece.to_owned() });
+        (offset, bytes) = (offset + piece.len(), rest);
+    }
+    pieces
 }

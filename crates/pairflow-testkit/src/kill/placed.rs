@@ -1,17 +1,22 @@
-//! Every single operation on the disk, one after the other: the process is killed at it, or the operation fails.
+//! Every single operation on the disk in turn: the process is killed at it, or the operation fails.
+//!
+//! The same for adoptions and moved repositories: after each kill the bubble is still foreign and can be adopted, or it is
+//! the person's own. In both cases its log is complete and its worktree has the work.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use super::judge::{Told, heal, judge, judge_created};
-use super::scene::Scene;
-use super::stage::Stage;
+use pairflow_core::log::{Body, Envelope, Lifecycle};
+use pairflow_engine::engine::Bubble;
+
+use super::judge::{Answered, heal, judge, judge_created};
+use super::scene::{Scene, Site};
 use super::verbs::Verb;
 use crate::home::Ran;
+use crate::sim::Witness;
 
 /// What a run over every operation came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,10 +58,10 @@ impl std::fmt::Display for Placed {
 
 /// Kills `program` (which understands `PF_FAULT`) at every operation of every one of `verbs`.
 pub fn kill_everywhere(program: &Path, verbs: &[Verb]) -> Result<Placed, String> {
-    for_each_verb(program, verbs, |stage, verb| {
+    for_each_verb(program, verbs, |site, verb| {
         let mut points = Points::default();
         for at in 1..=MOST {
-            let run = Run { stage, verb, fault: format!("kill@{at}") };
+            let run = Run { site, verb, fault: format!("kill@{at}") };
             let ended = run.perform()?;
             points.runs += 1;
             points.counted += u64::from(ended.counted);
@@ -90,14 +95,14 @@ pub fn fail_in_turn(program: &Path, verbs: &[Verb]) -> Result<Placed, String> {
     fail(program, verbs, |operations| (1..=operations).map(|at| (at, way(at))).collect())
 }
 
-/// Fails the operations of every one of `verbs` that `plan` names, each in the way that it names with it.
+/// Fails the operations of every one of `verbs` that `plan` names, each with the fault that it names.
 fn fail(program: &Path, verbs: &[Verb], plan: impl Fn(u64) -> Vec<(u64, String)> + Sync) -> Result<Placed, String> {
-    for_each_verb(program, verbs, |stage, verb| {
-        let mut points = Points { operations: operations(stage, verb)?, ..Points::default() };
+    for_each_verb(program, verbs, |site, verb| {
+        let mut points = Points { operations: operations(site, verb)?, ..Points::default() };
         let mut wrong = Vec::new();
         for (at, way) in plan(points.operations) {
             let fault = if way == "short" { format!("short@{at}") } else { format!("errno@{at}:{way}") };
-            let run = Run { stage, verb, fault };
+            let run = Run { site, verb, fault };
             points.runs += 1;
             match run.perform() {
                 Ok(ended) if matches!(ended.code, 0 | 3) => points.counted += u64::from(ended.counted),
@@ -112,19 +117,19 @@ fn fail(program: &Path, verbs: &[Verb], plan: impl Fn(u64) -> Vec<(u64, String)>
 /// What a shell would say of a process that was killed.
 pub(super) const KILLED: i32 = 128 + 9;
 
-/// Has the verbs shared out between the cores, each with a stage of its own.
+/// Has the verbs shared out between the cores, each with a site of its own.
 fn for_each_verb(
     program: &Path,
     verbs: &[Verb],
-    work: impl Fn(&Stage, Verb) -> Result<Points, String> + Sync,
+    work: impl Fn(&Site, Verb) -> Result<Points, String> + Sync,
 ) -> Result<Placed, String> {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Ok(Placed::default()));
     let workers = std::thread::available_parallelism().map_or(2, usize::from).min(verbs.len().max(1));
     let one_after_the_other = || {
-        let stage = Stage::new(program);
+        let site = Site::new(program);
         while let Some(verb) = verbs.get(next.fetch_add(1, Ordering::SeqCst)) {
-            let points = stage.as_ref().map_err(Clone::clone).and_then(|stage| work(stage, *verb));
+            let points = site.as_ref().map_err(Clone::clone).and_then(|site| work(site, *verb));
             gather(&mut all.lock().unwrap_or_else(PoisonError::into_inner), *verb, points);
         }
     };
@@ -147,9 +152,9 @@ fn gather(all: &mut Result<Placed, String>, verb: Verb, points: Result<Points, S
 }
 
 /// Counts the operations of an undisturbed run.
-fn operations(stage: &Stage, verb: Verb) -> Result<u64, String> {
-    let file = stage.repo().join(format!(".git/count-{}", stage.fresh_id()));
-    let (mut command, _scene, _) = prepare(stage, verb)?;
+fn operations(site: &Site, verb: Verb) -> Result<u64, String> {
+    let file = site.repo().join(format!(".git/count-{}", site.fresh_id()));
+    let (mut command, _scene, _) = prepare(site, verb)?;
     let output = command.env("PF_FAULT_COUNT", &file).output().map_err(|error| error.to_string())?;
     let ran = Ran::of(&output);
     if ran.code != 0 {
@@ -161,7 +166,7 @@ fn operations(stage: &Stage, verb: Verb) -> Result<u64, String> {
 
 /// One run of one verb with one fault.
 struct Run<'a> {
-    stage: &'a Stage,
+    site: &'a Site,
     verb: Verb,
     fault: String,
 }
@@ -174,17 +179,19 @@ struct Ended {
 
 impl Run<'_> {
     fn perform(&self) -> Result<Ended, String> {
-        let (mut command, scene, id) = prepare(self.stage, self.verb)?;
+        let (mut command, scene, id) = prepare(self.site, self.verb)?;
         let output = command.env("PF_FAULT", &self.fault).output().map_err(|error| error.to_string())?;
         let ran = Ran::of(&output);
         let told = match ran.code {
-            0 => Told::Done,
-            1 | 2 | 4 => Told::Refused,
+            0 => Answered::Done,
+            1 | 2 | 4 => Answered::Refused,
             // What was asked for stays asked for when the process fails while it waits for the confirmation.
-            3 if ran.stderr.contains("is unknown") || matches!(self.verb, Verb::Start | Verb::Commit) => Told::Nothing,
-            3 => Told::Failed,
-            _ if ran.stdout.ends_with('\n') => Told::Done,
-            _ => Told::Nothing,
+            3 if ran.stderr.contains("is unknown") || matches!(self.verb, Verb::Start | Verb::Commit) => {
+                Answered::Nothing
+            }
+            3 => Answered::Failed,
+            _ if ran.stdout.ends_with('\n') => Answered::Done,
+            _ => Answered::Nothing,
         };
         if ran.code == 3 && ran.stderr.trim().is_empty() {
             return Err(format!("{} failed without a word", self.told()));
@@ -198,28 +205,28 @@ impl Run<'_> {
     }
 
     /// Judges, then has the same command run once more without a fault: it works, or has counted already.
-    fn go_on(&self, mut scene: Scene, told: Told) -> Result<bool, String> {
+    fn go_on(&self, mut scene: Scene, told: Answered) -> Result<bool, String> {
         let verdict = judge(&mut scene, self.verb, told)?;
         if self.verb != Verb::Env || !verdict.counted {
-            let code = run_again(self.stage, self.verb, &scene)?;
+            let code = run_again(self.site, self.verb, &scene)?;
             if !(code == 0 || (verdict.counted && code == 1)) {
                 return Err(format!("the next run ended with {code}"));
             }
-            judge(&mut scene, self.verb, if code == 0 { Told::Done } else { Told::Nothing })?;
+            judge(&mut scene, self.verb, if code == 0 { Answered::Done } else { Answered::Nothing })?;
         }
-        heal(self.stage, &mut scene)?;
+        heal(self.site, &mut scene)?;
         Ok(verdict.counted)
     }
 
-    fn go_on_created(&self, id: &str, told: Told) -> Result<bool, String> {
-        let counted = judge_created(self.stage, id, told)?;
-        if told == Told::Failed && counted {
+    fn go_on_created(&self, id: &str, told: Answered) -> Result<bool, String> {
+        let counted = judge_created(self.site, id, told)?;
+        if told == Answered::Failed && counted {
             return Err("was told that nothing happened, and it did".to_owned());
         }
         if !counted {
-            let mut command = self.stage.command(None, &self.verb.args(id, "again"));
+            let mut command = self.site.command(None, &self.verb.args(id, "again"));
             let code = command.stdout(Stdio::null()).stderr(Stdio::null()).status().map_err(|e| e.to_string())?;
-            judge_created(self.stage, id, if code.success() { Told::Done } else { Told::Nothing })?;
+            judge_created(self.site, id, if code.success() { Answered::Done } else { Answered::Nothing })?;
             if !code.success() {
                 return Err(format!("the next run ended with {code}"));
             }
@@ -232,7 +239,7 @@ impl Run<'_> {
     }
 }
 
-fn run_again(stage: &Stage, verb: Verb, scene: &Scene) -> Result<i32, String> {
+fn run_again(site: &Site, verb: Verb, scene: &Scene) -> Result<i32, String> {
     let agent = verb.agent(scene.state());
     // A hand-over that counted has given the turn away; its sender is still the one who asks again.
     let sender = match scene.state().gate.summaries.back() {
@@ -240,26 +247,149 @@ fn run_again(stage: &Stage, verb: Verb, scene: &Scene) -> Result<i32, String> {
         _ => agent,
     };
     let args = verb.args(scene.bubble.id.as_str(), "w");
-    let mut command = stage.command(sender.as_ref().map(|agent| (scene, agent)), &args);
+    let mut command = site.command(sender.as_ref().map(|agent| (scene, agent)), &args);
     let output = command.output().map_err(|error| error.to_string())?;
     Ok(Ran::of(&output).code)
 }
 
 /// Makes a bubble for a verb, and the command that calls it.
-fn prepare(stage: &Stage, verb: Verb) -> Result<(std::process::Command, Option<Scene>, String), String> {
+fn prepare(site: &Site, verb: Verb) -> Result<(std::process::Command, Option<Scene>, String), String> {
     if verb == Verb::Create {
-        // The first bubble of a repository has the most to do; the others on this stage have been judged.
-        let control = stage.repo().join(".pairflow");
+        // The first bubble of a repository has the most to do; the others on this site have been judged.
+        let control = site.repo().join(".pairflow");
         std::fs::remove_dir_all(&control).or_else(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Ok(()),
             _ => Err(format!("{}: {error}", control.display())),
         })?;
-        let id = stage.fresh_id();
-        return Ok((stage.command(None, &verb.args(&id, "w")), None, id));
+        let id = site.fresh_id();
+        return Ok((site.command(None, &verb.args(&id, "w")), None, id));
     }
-    let scene = verb.scene(stage)?;
+    let scene = verb.scene(site)?;
     let id = scene.bubble.id.to_string();
     let agent = verb.agent(scene.state());
-    let command = stage.command(agent.as_ref().map(|agent| (&scene, agent)), &verb.args(&id, "w"));
+    let command = site.command(agent.as_ref().map(|agent| (&scene, agent)), &verb.args(&id, "w"));
     Ok((command, Some(scene), id))
+}
+
+/// A file of half-done work in the worktree.
+const WORK: &str = "half.txt";
+
+/// What the kills of an adoption or a move came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Adoptions {
+    /// How many operations there are.
+    pub operations: u64,
+    /// After how many kills the bubble was the person's own.
+    pub own: u64,
+}
+
+/// Kills `program` at every operation of an adoption of a bubble that is not on record.
+pub fn kill_adoptions(program: &Path) -> Result<Adoptions, String> {
+    let site = Site::new(program)?;
+    let id = site.scene()?.bubble.id.to_string();
+    every_operation(&site, &id, |_| {
+        let bubble = at(&site, site.repo(), &id)?;
+        let registry = site.engine().registry();
+        registry.forget(site.repo(), &bubble.id).map_err(|error| error.to_string())?;
+        Ok((site.repo().to_owned(), 1))
+    })
+}
+
+/// Kills `program` at every operation by which a bubble is found again whose repository was moved.
+pub fn kill_moves(program: &Path) -> Result<Adoptions, String> {
+    let site = Site::new(program)?;
+    let id = site.scene()?.bubble.id.to_string();
+    let (home, away) = (site.repo().to_owned(), site.repo().with_file_name("away"));
+    every_operation(&site, &id, |run| {
+        let (from, to) = if run % 2 == 1 { (&home, &away) } else { (&away, &home) };
+        std::fs::rename(from, to).map_err(|error| format!("{}: {error}", to.display()))?;
+        Ok((to.clone(), 0))
+    })
+}
+
+/// Has the bubble made foreign by `estrange`, adopted with a kill at the next operation, and looked at, until an adoption
+/// is not killed any more. `estrange` says where the repository is then, and how many adoptions the log will tell of.
+fn every_operation(
+    site: &Site,
+    id: &str,
+    estrange: impl Fn(u64) -> Result<(PathBuf, usize), String>,
+) -> Result<Adoptions, String> {
+    let mut points = Adoptions::default();
+    let worktree = worktree(&at(site, site.repo(), id)?)?;
+    std::fs::write(worktree.join(WORK), id).map_err(|error| error.to_string())?;
+    let mut before = log(&at(site, site.repo(), id)?)?;
+    for run in 1..=MOST {
+        let (repo, adoptions) = estrange(run)?;
+        let ran = adopt(site, &repo, id, &format!("kill@{run}"))?;
+        let told = |why: String| format!("adopt with kill@{run}: {why}\n{}", ran.stderr);
+        let (own, after) = judge_adopted(site, &repo, id, &before, adoptions).map_err(told)?;
+        before = after;
+        if ran.code != KILLED {
+            return if ran.code == 0 && own { Ok(points) } else { Err(told(format!("it ended with {}", ran.code))) };
+        }
+        points.operations = run;
+        points.own += u64::from(own);
+    }
+    Err("an adoption has no end of operations".to_owned())
+}
+
+/// Looks at the bubble after a kill, adopts it if it is foreign still, and returns whether it was not, with its log.
+fn judge_adopted(
+    site: &Site,
+    repo: &Path,
+    id: &str,
+    before: &[Envelope],
+    adoptions: usize,
+) -> Result<(bool, Vec<Envelope>), String> {
+    let bubble = at(site, repo, id)?;
+    let own = bubble.foreign().map_err(|error| error.to_string())?.is_none();
+    if !own {
+        let again = adopt(site, repo, id, "")?;
+        if again.code != 0 {
+            return Err(format!("the next adoption ended with {}: {}", again.code, again.stderr));
+        }
+    }
+    bubble.insist_own().map_err(|error| error.to_string())?;
+    let after = log(&bubble)?;
+    let Some(fresh) = after.strip_prefix(before) else { return Err("lines of the log are lost".to_owned()) };
+    let adopts = |one: &&Envelope| matches!(one.event.body, Body::Lifecycle(Lifecycle::Adopted { .. }));
+    let count = fresh.iter().filter(adopts).count();
+    if count != adoptions {
+        return Err(format!("the log tells of {count} adoptions, not of {adoptions}"));
+    }
+    let work = worktree(&bubble)?.join(WORK);
+    if !work.is_file() {
+        return Err(format!("{} is lost", work.display()));
+    }
+    Ok((own, after))
+}
+
+/// Runs the adoption, with a fault if one is named.
+fn adopt(site: &Site, repo: &Path, id: &str, fault: &str) -> Result<Ran, String> {
+    let mut command = site.command(None, &["adopt", id, "--yes"].map(str::to_owned));
+    command.current_dir(repo);
+    if !fault.is_empty() {
+        command.env("PF_FAULT", fault);
+    }
+    Ok(Ran::of(&command.output().map_err(|error| error.to_string())?))
+}
+
+fn at(site: &Site, repo: &Path, id: &str) -> Result<Bubble, String> {
+    let id = id.parse().map_err(|why| format!("{id}: {why}"))?;
+    site.engine().look_at(repo, &id).map_err(|error| error.to_string())
+}
+
+/// Reads the log as a witness does.
+fn log(bubble: &Bubble) -> Result<Vec<Envelope>, String> {
+    let path = bubble.log().files().transcript();
+    let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut witness = Witness::<pairflow_core::bubble::BubbleState>::new(bubble.id.clone());
+    witness.look(&bytes)?;
+    Ok(witness.log)
+}
+
+fn worktree(bubble: &Bubble) -> Result<PathBuf, String> {
+    let state = bubble.load().map_err(|error| error.to_string())?.state;
+    let problem = bubble.worktree_problem(&state).map(|problem| problem.to_string());
+    problem.map_or_else(|| Ok(bubble.worktree_for(bubble.control.repo())), Err)
 }

@@ -11,10 +11,10 @@ use pairflow_engine::engine::{Applied, Engine, EngineError, UserDirs};
 use pairflow_engine::store::RealDisk;
 use tempfile::TempDir;
 
-use super::judge::{Told, judge};
+use super::judge::{Answered, judge};
+use super::scene::Site;
 use super::scene::{Scene, imaginary};
-use super::stage::Stage;
-use super::verbs::{Verb, ask, grave, pass_with};
+use super::verbs::{Verb, ask, blocking_findings, pass_with};
 use crate::home::temporary_dir;
 
 /// What races came to.
@@ -180,7 +180,8 @@ fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bo
         }
         Phase::Running(turn) => {
             let reviews = turn.seat == pairflow_core::facts::Seat::Reviewer;
-            let findings = reviews.then(|| if round.is_multiple_of(5) { grave("no rollback") } else { Vec::new() });
+            let findings =
+                reviews.then(|| if round.is_multiple_of(5) { blocking_findings("no rollback") } else { Vec::new() });
             let pass = |words: &str| pass_with(&turn.agent, findings.clone(), words);
             (both(&pass), |it| matches!(it.event.body, Body::Pass(_)))
         }
@@ -190,14 +191,14 @@ fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bo
 
 /// Two processes of `program` race `rounds` times, with hand-overs, answers, approvals and starts.
 pub fn race_processes(program: &Path, rounds: u64) -> Result<Raced, String> {
-    let stage = Stage::new(program)?;
+    let site = Site::new(program)?;
     let verbs = [Verb::PassWork, Verb::Reply, Verb::Approve, Verb::PassFindings, Verb::Start];
     let mut raced = Raced::default();
     for round in 0..rounds {
         let verb = verbs[(round % verbs.len() as u64) as usize];
-        let mut scene = verb.scene(&stage)?;
-        let codes = race_once(&stage, &scene, verb, round)?;
-        judge(&mut scene, verb, Told::Done)?;
+        let mut scene = verb.scene(&site)?;
+        let codes = race_once(&site, &scene, verb, round)?;
+        judge(&mut scene, verb, Answered::Done)?;
         let won = codes.iter().filter(|code| **code == 0).count();
         raced.rounds += 1;
         raced.lost += codes.iter().filter(|code| **code == 4).count() as u64;
@@ -211,12 +212,12 @@ pub fn race_processes(program: &Path, rounds: u64) -> Result<Raced, String> {
     Ok(raced)
 }
 
-fn race_once(stage: &Stage, scene: &Scene, verb: Verb, round: u64) -> Result<Vec<i32>, String> {
+fn race_once(site: &Site, scene: &Scene, verb: Verb, round: u64) -> Result<Vec<i32>, String> {
     let agent = verb.agent(scene.state());
     let mut runners = Vec::new();
     for side in ["a", "b"] {
         let args = verb.args(scene.bubble.id.as_str(), &format!("{side}{round}"));
-        let mut command = stage.command(agent.as_ref().map(|agent| (scene, agent)), &args);
+        let mut command = site.command(agent.as_ref().map(|agent| (scene, agent)), &args);
         let spawned = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         runners.push(spawned.map_err(|error| error.to_string())?);
     }

@@ -7,7 +7,7 @@ use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Body, Lifecycle, RetryKey};
 
 use super::scene::{BRANCH, Scene};
-use super::stage::{EXPLANATION, Stage};
+use super::scene::{EXPLANATION, Site};
 
 /// A verb of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,14 +110,14 @@ impl Verb {
     }
 
     /// Makes a bubble that would accept it.
-    pub(super) fn scene(self, stage: &Stage) -> Result<Scene, String> {
+    pub(super) fn scene(self, site: &Site) -> Result<Scene, String> {
         if matches!(self, Self::Create | Self::Start) {
-            return stage.created();
+            return site.created();
         }
-        let mut scene = stage.scene()?;
+        let mut scene = site.scene()?;
         for command in self.way_there(&scene) {
             scene.apply(&command)?;
-            scene.settle(stage.workspace())?;
+            scene.settle(site.workspace())?;
         }
         if self == Self::Commit {
             let approve = approve(scene.state()).ok_or("nothing is up for approval")?;
@@ -233,7 +233,7 @@ pub(super) fn pass_with(by: &AgentId, findings: Option<Vec<Finding>>, words: &st
     Command::Pass(PassCommand { summary: words.to_owned(), key: Some(RetryKey(words.to_owned())), ..plain })
 }
 
-/// A grave finding.
-pub(super) fn grave(title: &str) -> Vec<Finding> {
+/// A blocking_findings finding.
+pub(super) fn blocking_findings(title: &str) -> Vec<Finding> {
     vec![Finding::new(Severity::P1, title)]
 }

@@ -1,9 +1,9 @@
-//! The work: where its defects are, who can see them, and what a change does to it.
+//! The work: where its defects are, which model sees them, and what a change does to it. Chance is repeatable.
 
 use pairflow_core::facts::Severity;
 
 use super::Params;
-use super::dice::Dice;
+use crate::disk::Rng;
 
 /// How many files the work has.
 pub(super) const FILES: usize = 8;
@@ -53,7 +53,7 @@ pub(super) struct Defect {
     /// Whether it is still there.
     pub alive: bool,
     /// How likely a look of each model finds it; nothing for a blind spot.
-    sight: [f64; 2],
+    find_chance: [f64; 2],
 }
 
 /// A claim about nothing.
@@ -100,7 +100,7 @@ impl Code {
     fn add(&mut self, params: &Params, dice: &mut Dice, by: Model, what: (Severity, usize, f64)) {
         let (severity, part, least) = what;
         let (own, shared) = (dice.unit(), dice.unit() < params.shared_blind);
-        let mut sight = [0.0; 2];
+        let mut find_chance = [0.0; 2];
         let mut earlier = None;
         for (at, model) in Model::ALL.into_iter().enumerate() {
             let found = (recall(params, severity) * model.sharp(params)).max(least).min(CERTAIN);
@@ -108,11 +108,11 @@ impl Code {
             let drawn = earlier.filter(|_| shared).unwrap_or_else(|| dice.unit());
             earlier = Some(drawn);
             let sees = drawn >= blind && !(model == by && own < params.own_blind);
-            sight[at] = if sees { found / (1.0 - blind) } else { 0.0 };
+            find_chance[at] = if sees { found / (1.0 - blind) } else { 0.0 };
         }
-        let fails = if severity.blocks() { params.check_grave } else { params.check_minor };
+        let fails = if severity.blocks() { params.check_blocking } else { params.check_minor };
         let tagged = severity == Severity::P2 && dice.chance(params.tagged);
-        self.defects.push(Defect { severity, part, tagged, fails_check: dice.chance(fails), alive: true, sight });
+        self.defects.push(Defect { severity, part, tagged, fails_check: dice.chance(fails), alive: true, find_chance });
     }
 
     /// Changes a part of the work, which may break something.
@@ -131,8 +131,8 @@ impl Code {
         self.defects.iter().enumerate().filter(|(_, defect)| defect.alive)
     }
 
-    /// Returns how many grave defects are there.
-    pub(super) fn grave(&self) -> u32 {
+    /// Returns how many defects of P0 and P1 are there.
+    pub(super) fn blocking(&self) -> u32 {
         self.alive().filter(|(_, defect)| defect.severity.blocks()).map(|_| 1).sum()
     }
 
@@ -141,7 +141,7 @@ impl Code {
         self.alive().all(|(_, defect)| !defect.fails_check)
     }
 
-    /// Returns where a subject is, how grave a reviewer calls it, and whether it touches a risk.
+    /// Returns where a subject is, its severity in the eyes of a reviewer, and whether it touches a risk.
     pub(super) fn about(&self, subject: Subject) -> (usize, Severity, bool) {
         match subject {
             Subject::Defect(at) => (self.defects[at].part, self.defects[at].severity, self.defects[at].tagged),
@@ -158,7 +158,7 @@ impl Code {
 impl Defect {
     /// How likely a look of `model` finds it.
     pub(super) fn seen_by(&self, model: Model) -> f64 {
-        self.sight[model as usize]
+        self.find_chance[model as usize]
     }
 }
 
@@ -177,6 +177,48 @@ fn recall(params: &Params, severity: Severity) -> f64 {
         Severity::P1 => params.recall_p1,
         Severity::P2 => params.recall_p2,
         Severity::P3 => params.recall_p3,
+    }
+}
+
+/// Repeatable chance.
+#[derive(Debug, Clone)]
+pub(super) struct Dice(Rng);
+
+impl Dice {
+    /// Begins a sequence.
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Rng::new(seed))
+    }
+
+    /// Returns a number from 0 up to, but not including, 1.
+    pub(super) fn unit(&mut self) -> f64 {
+        (self.0.number() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// Says yes with this rate.
+    pub(super) fn chance(&mut self, rate: f64) -> bool {
+        self.unit() < rate
+    }
+
+    /// Returns a number below `limit`.
+    pub(super) fn below(&mut self, limit: usize) -> usize {
+        self.0.below(limit)
+    }
+
+    /// Draws a count with this mean.
+    pub(super) fn poisson(&mut self, mean: f64) -> usize {
+        let floor = (-mean).exp();
+        let (mut count, mut product) = (0, self.unit());
+        while product > floor {
+            count += 1;
+            product *= self.unit();
+        }
+        count
+    }
+
+    /// Picks one of several.
+    pub(super) fn pick<T: Copy>(&mut self, items: &[T]) -> Option<T> {
+        if items.is_empty() { None } else { Some(items[self.below(items.len())]) }
     }
 }
 

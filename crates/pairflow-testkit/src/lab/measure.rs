@@ -1,4 +1,4 @@
-//! What a run came to, and what many runs came to.
+//! The result of one run, and the figures of many.
 
 /// What one run came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,7 +35,7 @@ pub enum Cause {
     /// It found a true P0 or P1.
     NewTrue,
     /// It did not take an answer, and the defect is still there; or its reproducer still fails.
-    NotMended,
+    NotFixed,
     /// It claimed a P0 or P1 that is none.
     NewFalse,
     /// It brought up a settled P0 or P1 again, which is none any more.
@@ -52,7 +52,7 @@ impl Cause {
     /// All of them, with the words for each.
     pub const ALL: [(Self, &str); 7] = [
         (Self::NewTrue, "a new true P0/P1"),
-        (Self::NotMended, "said to be fixed, and is not"),
+        (Self::NotFixed, "said to be fixed, and is not"),
         (Self::NewFalse, "a new P0/P1 that is none"),
         (Self::Repeated, "a settled P0/P1 again"),
         (Self::Misjudged, "a right answer not taken"),
@@ -86,7 +86,7 @@ pub struct Summary {
     pub converged: f64,
     /// How many runs accepted work on which a check fails.
     pub checks_fail: usize,
-    /// How many runs accepted work that nobody had reviewed.
+    /// How many runs accepted work without a review.
     pub unreviewed: usize,
 }
 

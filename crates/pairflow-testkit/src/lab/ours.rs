@@ -1,20 +1,27 @@
-//! The same agents in front of the real rules: what each of them says in its turn, and what the person answers.
+//! The modelled agents under the real rules: what each says in its turn, and what the person answers.
+//!
+//! The bubble is real; its worktree is only a count of changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pairflow_core::bubble::{Command, Phase};
-use pairflow_core::facts::Seat;
-use pairflow_core::facts::{Answers, Dispute, Finding, RowState};
+use pairflow_core::bubble::{
+    BubbleState, Command, Effect, HeadSeen, PassCommand, Phase, Refusal, advance, create, owed,
+};
+use pairflow_core::facts::{
+    Answers, CheckPlace, Dispute, Explanation, FileChange, Finding, Outcome, Receipt, RowState, Seat, Snapshot,
+};
 use pairflow_core::findings::Row;
-use pairflow_core::ids::FindingId;
-use pairflow_core::log::{Decision, QuestionKind};
+use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
+use pairflow_core::log::{Body, Decision, Envelope, Event, Ground, Lifecycle, Pass, QuestionKind, WorkspaceRecord};
+use pairflow_core::respond::handle;
+use pairflow_core::rules::{Check, Rules};
+use pairflow_core::time::{Moment, Timestamp};
 
-use super::bubble::{Bubble, agent, reproducer, tree};
-use super::code::{Code, FILES, Model, PARTS, Subject};
-use super::dice::Dice;
-use super::implementer::{Answer, answer, mend};
-use super::reviewer::{Claim, Past, look, takes};
-use super::{Cause, Params, Ran, words};
+use super::agents::{Answer, Claim, Past, accepts_answer, answer, fix, look};
+use super::agents::{anchor, class, file_of, place, say};
+use super::code::{Code, Dice, FILES, Model, PARTS, Subject};
+use super::{Cause, Params, Ran};
+use crate::script::broken;
 
 /// A loop that is not over after so many turns never ends.
 const ENDLESS: u32 = 400;
@@ -95,7 +102,7 @@ impl<'a> Trial<'a> {
                     self.answer(model, (id, proven), &mut answers);
                 }
             }
-            self.mend_checks(model);
+            self.fix_checks(model);
         }
         self.cut = true;
         self.bubble.pass(|pass| pass_with(pass, None, answers));
@@ -108,7 +115,7 @@ impl<'a> Trial<'a> {
             Answer::Disputed
         } else if proven {
             // A command that fails leaves nothing to dispute.
-            mend(&mut self.code, self.params, &mut self.dice, model, subject);
+            fix(&mut self.code, self.params, &mut self.dice, model, subject);
             Answer::Fixed
         } else {
             answer(&mut self.code, self.params, &mut self.dice, model, subject)
@@ -120,10 +127,10 @@ impl<'a> Trial<'a> {
     }
 
     /// The receipts say which check fails, so the implementer goes for what makes it fail.
-    fn mend_checks(&mut self, model: Model) {
+    fn fix_checks(&mut self, model: Model) {
         let failing: Vec<_> = self.code.alive().filter(|(_, defect)| defect.fails_check).map(|(at, _)| at).collect();
         for at in failing {
-            mend(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
+            fix(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
         }
     }
 
@@ -131,8 +138,8 @@ impl<'a> Trial<'a> {
     fn review(&mut self, model: Model) {
         self.ran.looks += 1;
         self.reviewed = self.code.changes;
-        let (settled, mended) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
-        let past = Past { settled: &settled, mended: &mended };
+        let (settled, fixed) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
+        let past = Past { settled: &settled, fixed: &fixed };
         let claims = look(&mut self.code, self.params, &mut self.dice, model, past);
         let looked = claims.is_some();
         let claims = claims.unwrap_or_default();
@@ -142,8 +149,8 @@ impl<'a> Trial<'a> {
             answers.confirmed.clear();
         }
         let findings: Vec<_> = new.iter().map(|claim| self.finding(model, claim)).collect();
-        let grave = findings.iter().any(|finding| finding.severity.blocks());
-        self.ran.minor_looks += u32::from(!findings.is_empty() && !grave);
+        let blocking = findings.iter().any(|finding| finding.severity.blocks());
+        self.ran.minor_looks += u32::from(!findings.is_empty() && !blocking);
         self.bubble.pass(|pass| pass_with(pass, Some(findings), answers));
         for (name, claim) in self.bubble.last_names().into_iter().zip(&new) {
             self.about.entry(name).or_insert(claim.subject);
@@ -157,16 +164,16 @@ impl<'a> Trial<'a> {
     /// Why the review that was just handed over is not clean.
     fn cause(&self, new: &[Claim], settled: &[Subject]) -> Option<Cause> {
         let state = &self.bubble.state;
-        let grave = |claim: &&Claim| self.code.about(claim.subject).1.blocks();
+        let serious = |claim: &&Claim| self.code.about(claim.subject).1.blocks();
         let holds = |row: &Row| self.about.get(&row.id).is_some_and(|subject| self.code.holds(*subject));
         let blocking = || state.ledger.blocking().filter(|row| row.severity.blocks());
-        if new.iter().filter(grave).any(|claim| self.code.holds(claim.subject)) {
+        if new.iter().filter(serious).any(|claim| self.code.holds(claim.subject)) {
             Some(Cause::NewTrue)
         } else if blocking().any(holds) {
-            Some(Cause::NotMended)
-        } else if new.iter().filter(grave).any(|claim| !settled.contains(&claim.subject)) {
+            Some(Cause::NotFixed)
+        } else if new.iter().filter(serious).any(|claim| !settled.contains(&claim.subject)) {
             Some(Cause::NewFalse)
-        } else if new.iter().any(|claim| grave(&claim)) {
+        } else if new.iter().any(|claim| serious(&claim)) {
             Some(Cause::Repeated)
         } else if blocking().next().is_some() {
             Some(Cause::Misjudged)
@@ -186,7 +193,7 @@ impl<'a> Trial<'a> {
             let Some(subject) = self.about.get(&id).copied() else { continue };
             let said = if state == RowState::Disputed { Answer::Disputed } else { Answer::Fixed };
             let found = claims.iter().any(|claim| claim.subject == subject);
-            let taken = takes(&self.code, self.params, &mut self.dice, subject, said) && !found;
+            let taken = accepts_answer(&self.code, self.params, &mut self.dice, subject, said) && !found;
             if taken { answers.confirmed.push(id) } else { answers.reopened.push(id) }
         }
         answers
@@ -195,8 +202,8 @@ impl<'a> Trial<'a> {
     /// A claim as the reviewer files it, with what pairflow finds out about its place.
     fn finding(&mut self, model: Model, claim: &Claim) -> Finding {
         let (part, severity, _) = self.code.about(claim.subject);
-        let (title, detail) = words::say(&self.code, claim.subject, claim.wording);
-        let (file, line) = words::place(&self.code, claim.subject);
+        let (title, detail) = say(&self.code, claim.subject, claim.wording);
+        let (file, line) = place(&self.code, claim.subject);
         let seen = self.seen[model as usize].filter(|(_, parts)| parts[part] == self.code.versions[part]);
         let command = match claim.subject {
             Subject::Defect(at) if claim.reproducer => Some(reproducer(at)),
@@ -206,16 +213,16 @@ impl<'a> Trial<'a> {
             detail,
             file: Some(file),
             line: Some(line),
-            class: Some(words::class(&self.code, claim.subject)),
+            class: Some(class(&self.code, claim.subject)),
             reproducer: command,
-            anchor: words::anchor(&self.code, claim.subject),
+            anchor: anchor(&self.code, claim.subject),
             seen: seen.map(|(round, _)| round),
             reverses: self.undone_row(claim.subject),
             ..Finding::new(severity, title)
         }
     }
 
-    /// The row that a wish to undo something is about, if the reviewer says so.
+    /// The row that a reviewer names when it asks to undo something.
     fn undone_row(&mut self, subject: Subject) -> Option<FindingId> {
         let Subject::Opinion(at) = subject else { return None };
         let undone = self.code.opinions[at].undoes?;
@@ -279,7 +286,7 @@ impl<'a> Trial<'a> {
         self.ran.converged = matches!(self.bubble.state.phase, Phase::ReadyForApproval(_));
         self.ran.unreviewed = accepted.as_ref() != Some(&newest) || self.reviewed != self.code.changes;
         self.ran.checks_fail = !self.code.checks_pass();
-        self.ran.left = self.code.grave();
+        self.ran.left = self.code.blocking();
         let broken = self.bubble.broken();
         assert!(broken.is_empty(), "the log of the lab breaks rules: {broken:#?}");
         self.ran
@@ -292,4 +299,190 @@ fn pass_with(
     answers: Answers,
 ) -> pairflow_core::bubble::PassCommand {
     pairflow_core::bubble::PassCommand { findings, answers, ..pass }
+}
+
+/// No hand-over leaves more debts than this.
+const ENOUGH: usize = 300;
+const BRANCH: &str = "bubble/lab";
+
+/// One bubble and its log.
+pub(super) struct Bubble {
+    pub state: BubbleState,
+    log: Vec<Envelope>,
+    now: Moment,
+}
+
+impl Bubble {
+    /// Creates and starts a bubble whose first turn is open.
+    pub(super) fn start(code: &Code) -> Self {
+        let rules = Rules {
+            base_branch: "main".to_owned(),
+            bubble_branch: BRANCH.to_owned(),
+            checks: vec![Check { name: "test".to_owned(), command: "./test".to_owned() }],
+            ..Rules::default()
+        };
+        let created = Lifecycle::Created {
+            repo: "/repo".to_owned(),
+            task: "# A task of the lab".to_owned(),
+            acceptance_criteria: Vec::new(),
+            rules: Box::new(rules.clone()),
+            confirmed: "explicit".to_owned(),
+            identity: None,
+        };
+        let id = "lab".parse().expect("'lab' is a valid bubble id");
+        let now = Moment { ts: Timestamp::from_millis(1_771_675_200_000), up: 1_000_000 };
+        let mut bubble = Self { state: BubbleState::new(id), log: Vec::new(), now };
+        bubble.append(create(created));
+        bubble.send(&Command::Start { rules: Box::new(rules) }).expect("a new bubble can be started");
+        bubble.settle(code, 0);
+        bubble
+    }
+
+    /// Sends a command, and records what it leads to.
+    pub(super) fn send(&mut self, command: &Command) -> Result<(), Refusal> {
+        self.now.up += 1000;
+        self.now.ts = Timestamp::from_millis(self.now.ts.millis() + 1000);
+        let decided = handle(&self.state, command, self.now)?;
+        self.append(decided.events);
+        Ok(())
+    }
+
+    /// Hands over as an agent does.
+    pub(super) fn pass(&mut self, fill: impl FnOnce(PassCommand) -> PassCommand) {
+        let by = self.state.phase.turn().expect("an agent passes in its turn").agent.clone();
+        let said = || "said".to_owned();
+        let explanation = Some(Explanation { what: said(), why: said(), risks: said(), test_plan: said() });
+        let command = PassCommand::new(by, "handed over", HeadSeen::Branch(BRANCH.to_owned()));
+        let command = PassCommand { explanation, ..command };
+        let passed = self.send(&Command::Pass(fill(command)));
+        passed.unwrap_or_else(|refusal| panic!("a model's hand-over was refused: {refusal}"));
+    }
+
+    /// Pays everything that is owed; `since` is how many changes there were before the turn.
+    pub(super) fn settle(&mut self, code: &Code, since: u32) {
+        for _ in 0..ENOUGH {
+            let Some(effect) = owed(&self.state).into_iter().next() else { return };
+            let command = self.perform(&effect, code, since);
+            self.send(&command).unwrap_or_else(|refusal| panic!("{effect:?} was owed, but refused: {refusal}"));
+        }
+        panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.state));
+    }
+
+    /// Returns the names that the findings of the last review were given.
+    pub(super) fn last_names(&self) -> Vec<FindingId> {
+        let last = self.log.iter().rev().find_map(|envelope| match &envelope.event.body {
+            Body::Pass(Pass { findings: Some(findings), .. }) => Some(findings),
+            _ => None,
+        });
+        last.into_iter().flatten().filter_map(|finding| finding.id).collect()
+    }
+
+    /// Returns every rule of the log that does not hold.
+    pub(super) fn broken(&self) -> Vec<String> {
+        broken(&self.state, &self.log)
+    }
+
+    fn append(&mut self, events: Vec<Event>) {
+        let count = events.len();
+        for (index, event) in events.into_iter().enumerate() {
+            let seq = self.log.len() as u64 + 1;
+            let id = Envelope::name(seq, self.now);
+            let more = u32::try_from(count - index - 1).expect("a command brings a handful of facts");
+            let envelope = Envelope { seq, id, at: self.now, bubble_id: self.state.id.clone(), more, event };
+            advance(&mut self.state, &envelope);
+            self.log.push(envelope);
+        }
+    }
+
+    fn perform(&self, effect: &Effect, code: &Code, since: u32) -> Command {
+        let tree = tree(code.changes);
+        match effect {
+            Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: workspace() },
+            Effect::TakeSnapshot { author, .. } => {
+                Command::SnapshotTaken { snapshot: snapshot(code, since, author.clone()) }
+            }
+            Effect::RunCheck { check, place } => {
+                let passes = *place == CheckPlace::Base || code.checks_pass();
+                let receipt = receipt(&check.name, &check.command, tree, passes);
+                Command::Checked { receipt: Receipt { place: *place, ..receipt } }
+            }
+            Effect::RunReproducer { finding, command } => {
+                let gone = !shows(command).is_some_and(|at| code.defects[at].alive);
+                Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, tree, gone) }
+            }
+            Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn, slices: 0 },
+            other => unreachable!("{other:?} is not owed in the lab"),
+        }
+    }
+}
+
+/// The command that fails as long as a defect is there.
+pub(super) fn reproducer(defect: usize) -> String {
+    format!("./shows {defect}")
+}
+
+fn shows(command: &str) -> Option<usize> {
+    command.strip_prefix("./shows ")?.parse().ok()
+}
+
+/// The tree after so many changes; the base before the first.
+pub(super) fn tree(changes: u32) -> TreeId {
+    TreeId(format!("tree{changes}"))
+}
+
+/// The names of the agents.
+pub(super) fn agent(name: &str) -> AgentId {
+    name.parse().expect("the names of the models are valid")
+}
+
+fn snapshot(code: &Code, since: u32, author: Option<Party>) -> Snapshot {
+    let touched = |file: &usize| (0..PARTS).any(|part| code.versions[file * PARTS + part] > 1);
+    let change =
+        |file: usize| FileChange { path: file_of(file * PARTS), status: 'M', added: Some(1), removed: Some(1) };
+    let changed: Vec<_> = (0..FILES).map(change).collect();
+    let recent = (0..FILES).filter(|file| code.changes != since && touched(file)).map(change).collect();
+    let tree = tree(code.changes);
+    Snapshot {
+        commit: CommitId(format!("snapshot-of-{tree}")),
+        r#ref: format!("refs/pairflow/lab/{tree}"),
+        author,
+        since_last: recent,
+        changed,
+        out_of_scope: Vec::new(),
+        agent_head: None,
+        ignore_changes: Vec::new(),
+        weakened: Vec::new(),
+        whole: None,
+        tree,
+    }
+}
+
+fn receipt(check: &str, command: &str, tree: TreeId, passes: bool) -> Receipt {
+    let outcome = if passes { Outcome::Passed } else { Outcome::Failed { exit: Some(1), timed_out: false } };
+    let (check, command) = (check.to_owned(), command.to_owned());
+    Receipt {
+        check,
+        command,
+        tree,
+        outcome,
+        duration_ms: 10,
+        output: None,
+        tail: String::new(),
+        place: CheckPlace::Checkout,
+    }
+}
+
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
+        path: "/work/lab".to_owned(),
+        git_dir: "/repo/.git/worktrees/lab".to_owned(),
+        common_dir: "/repo/.git".to_owned(),
+        base: CommitId("base".to_owned()),
+        base_tree: tree(0),
+        port: 4000,
+        ports: 10,
+        setup: None,
+        included: Vec::new(),
+        ground: Ground::default(),
+    }
 }

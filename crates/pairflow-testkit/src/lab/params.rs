@@ -57,8 +57,8 @@ params! {
     own_blind,
     /// Mean count of claims about nothing in one review.
     noise,
-    /// Share of them that is called grave.
-    noise_grave,
+    /// Share of them that is called blocking.
+    noise_blocking,
     /// How often a review brings up what was settled.
     repeat,
     /// How often a claim is said in other words than before.
@@ -75,8 +75,8 @@ params! {
     stubborn,
     /// Share of minor claims that touch a risk.
     tagged,
-    /// How often an honest attempt mends a defect.
-    mended,
+    /// How often an honest attempt fixes a defect.
+    fixed,
     /// How often "fixed" is said and nothing was done.
     lie,
     /// How often a right finding is disputed.
@@ -85,13 +85,13 @@ params! {
     disputes_false,
     /// How often a change breaks something.
     regress,
-    /// How often a minor finding is mended although nothing requires it.
+    /// How often a minor finding is fixed although nothing requires it.
     tempted,
-    /// Share of grave defects that make a check fail.
-    check_grave,
+    /// Share of blocking defects that make a check fail.
+    check_blocking,
     /// Share of minor defects that make a check fail.
     check_minor,
-    /// Share of right grave claims with a command that shows the fault.
+    /// Share of right blocking claims with a command that shows the fault.
     reproducer,
     /// How many times a person says "continue" before "accept".
     patience,

@@ -1,15 +1,15 @@
-//! What ours is compared with: a single agent, a loop until nothing is found, and the rules of the original pairflow.
+//! What pairflow is compared with: a single agent, a loop until nothing is found, and the rules of the original pairflow.
 //!
 //! The rivals get the benefit of the doubt: their reviewers run the checks in every review and look at the answers to
 //! their last claims as closely as ours do.
 
+use super::agents::{Answer, answer};
+use super::agents::{Claim, Past, accepts_answer, look};
+use super::code::Dice;
 use super::code::{Code, Model, Subject};
-use super::dice::Dice;
-use super::implementer::{Answer, answer};
-use super::reviewer::{Claim, Past, look, takes};
 use super::{Params, Ran};
 
-/// After so many reviews the naive loop is stopped by whoever pays for it.
+/// The naive loop ends after so many reviews.
 const CAP: u32 = 40;
 /// The round from which on only P0/P1 go back, by the rules of the original.
 const SEVERITY_GATE: u32 = 4;
@@ -31,7 +31,7 @@ pub fn naive(params: &Params, seed: u64, turns: u32) -> Ran {
             return trial.end(true);
         }
         if trial.ran.turns < turns {
-            trial.mend(&claims);
+            trial.fix(&claims);
         }
     }
     trial.end(false)
@@ -44,9 +44,9 @@ pub fn original(params: &Params, seed: u64) -> Ran {
     let mut reworks = 0;
     while trial.ran.looks < CAP {
         trial.converge();
-        let mut grave = trial.review(Model::Codex);
-        grave.retain(|claim| trial.is_grave(claim));
-        if grave.is_empty() {
+        let mut blocking = trial.review(Model::Codex);
+        blocking.retain(|claim| trial.blocks(claim));
+        if blocking.is_empty() {
             return trial.end(true);
         }
         if reworks == REWORKS {
@@ -54,7 +54,7 @@ pub fn original(params: &Params, seed: u64) -> Ran {
             return trial.end(true);
         }
         reworks += 1;
-        trial.mend(&grave);
+        trial.fix(&blocking);
     }
     trial.end(false)
 }
@@ -67,7 +67,7 @@ struct Trial<'a> {
     ran: Ran,
     answers: Vec<(Subject, Answer)>,
     settled: Vec<Subject>,
-    mended: Vec<Subject>,
+    fixed: Vec<Subject>,
 }
 
 impl<'a> Trial<'a> {
@@ -75,7 +75,7 @@ impl<'a> Trial<'a> {
         let mut dice = Dice::new(seed);
         let code = Code::first_cut(params, &mut dice, Model::Codex);
         let ran = Ran { turns: 1, ..Ran::default() };
-        Self { params, dice, code, ran, answers: Vec::new(), settled: Vec::new(), mended: Vec::new() }
+        Self { params, dice, code, ran, answers: Vec::new(), settled: Vec::new(), fixed: Vec::new() }
     }
 
     /// The original's loop of one implementer and one reviewer.
@@ -84,13 +84,13 @@ impl<'a> Trial<'a> {
         while self.ran.looks < CAP {
             let gated = self.ran.looks + 1 >= SEVERITY_GATE;
             let mut claims = self.review(Model::Claude);
-            claims.retain(|claim| !gated || self.is_grave(claim));
+            claims.retain(|claim| !gated || self.blocks(claim));
             clean = if claims.is_empty() { clean + 1 } else { 0 };
             if clean == 2 || (gated && clean == 1) {
                 return;
             }
             // After a first clean review the implementer has an empty turn.
-            self.mend(&claims);
+            self.fix(&claims);
         }
     }
 
@@ -98,14 +98,14 @@ impl<'a> Trial<'a> {
     fn review(&mut self, model: Model) -> Vec<Claim> {
         self.ran.turns += 1;
         self.ran.looks += 1;
-        let past = Past { settled: &self.settled, mended: &self.mended };
+        let past = Past { settled: &self.settled, fixed: &self.fixed };
         let looked = look(&mut self.code, self.params, &mut self.dice, model, past);
         let Some(mut claims) = looked else { return Vec::new() };
         let again = |subject| Claim { subject, wording: 0, reproducer: false };
         let failing = self.code.alive().filter(|(_, defect)| defect.fails_check);
         claims.extend(failing.map(|(at, _)| again(Subject::Defect(at))));
         for (subject, answer) in self.answers.drain(..) {
-            if takes(&self.code, self.params, &mut self.dice, subject, answer) {
+            if accepts_answer(&self.code, self.params, &mut self.dice, subject, answer) {
                 self.settled.push(subject);
             } else {
                 claims.push(again(subject));
@@ -113,30 +113,30 @@ impl<'a> Trial<'a> {
         }
         claims.sort_by_key(|claim| claim.subject);
         claims.dedup_by_key(|claim| claim.subject);
-        let minor = !claims.is_empty() && claims.iter().all(|claim| !self.is_grave(claim));
+        let minor = !claims.is_empty() && claims.iter().all(|claim| !self.blocks(claim));
         self.ran.minor_looks += u32::from(minor);
         claims
     }
 
     /// One turn of the implementer.
-    fn mend(&mut self, claims: &[Claim]) {
+    fn fix(&mut self, claims: &[Claim]) {
         self.ran.turns += 1;
         for claim in claims {
             let said = answer(&mut self.code, self.params, &mut self.dice, Model::Codex, claim.subject);
             self.answers.push((claim.subject, said));
             if said == Answer::Fixed {
-                self.mended.push(claim.subject);
+                self.fixed.push(claim.subject);
             }
         }
     }
 
-    fn is_grave(&self, claim: &Claim) -> bool {
+    fn blocks(&self, claim: &Claim) -> bool {
         self.code.about(claim.subject).1.blocks()
     }
 
     fn end(mut self, converged: bool) -> Ran {
         self.ran.converged = converged;
-        self.ran.left = self.code.grave();
+        self.ran.left = self.code.blocking();
         self.ran.checks_fail = !self.code.checks_pass();
         self.ran
     }

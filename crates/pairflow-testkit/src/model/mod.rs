@@ -4,22 +4,12 @@
 //! It holds no conversation: what is answered follows from the request alone, so retries, resumed and parallel
 //! conversations all work. It knows nothing of pairflow; a test tells it what to say.
 
-mod claude;
-mod codex;
-mod connection;
-mod gate;
 mod http;
 mod mock;
-mod read;
+mod protocols;
 mod record;
 mod reply;
-mod scripts;
-mod seen;
-mod wire;
 
-pub use gate::Gate;
-pub use mock::Mock;
-pub use record::{Answered, Request};
-pub use reply::Reply;
-pub use scripts::Scripts;
-pub use seen::{Kind, Place, Said, Seen, ToolResult};
+pub use mock::{Gate, Mock};
+pub use record::{Answered, Kind, Place, Request, Said, Seen, ToolResult};
+pub use reply::{Reply, Scripts};

@@ -1,15 +1,14 @@
 //! A bubble's whole life with both real CLIs: briefing, first cut, finding, fix, clean review, seat swap, a question to
 //! the person, second clean review, approval, commit. Every step can be repeated without harm, as after a crash.
+//!
+//! An agent that is started again repeats everything that it did in its turn, and a turn that is over does not begin
+//! again. So the log has each hand-over once, however often the story was disturbed.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::account;
-use super::minds::{Minds, Turn};
-use super::place::Pair;
-use super::transcript::Transcript;
-use super::words::{QUESTION, Words};
+use super::machine::{ModelScript, Pair, Transcript, Turn};
 use crate::model::{Kind, Reply};
 
 /// Both agents.
@@ -18,13 +17,13 @@ pub(super) const AGENTS: [(Kind, &str); 2] = [(Kind::Claude, "claude"), (Kind::C
 impl Pair {
     /// Makes a machine whose agents live the story.
     pub fn of_stories(program: impl Into<PathBuf>, dir: &Path) -> Self {
-        Self::new(program, dir, minds())
+        Self::new(program, dir, model_script())
     }
 }
 
 /// What both models do in a story, whichever bubble it is.
-pub fn minds() -> Minds {
-    Minds::new(|turn: &Turn, kind| steps(turn, kind))
+pub fn model_script() -> ModelScript {
+    ModelScript::new(|turn: &Turn, kind| steps(turn, kind))
 }
 
 fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
@@ -74,7 +73,7 @@ pub fn live(pair: &Pair, id: &str) {
     pair.wait_for_state(id, "READY_FOR_APPROVAL");
     finish(pair, id);
     let log = happened(pair, id);
-    // Nothing disturbed it, so pairflow has asked nothing by itself.
+    // Nothing disturbed it, so pairflow has asked no question of its own.
     let said = ["HUMAN_QUESTION", "HUMAN_REPLY"].map(|kind| log.of(kind).count());
     assert_eq!(said, [1, 1], "{}", pair.pairflow(&["log", id]).stdout);
     for (kind, agent) in AGENTS {
@@ -148,9 +147,9 @@ pub(super) fn finish(pair: &Pair, id: &str) {
 pub(super) fn happened(pair: &Pair, id: &str) -> Transcript {
     let (log, words) = (pair.transcript(id), Words::of(id));
     let shown = || pair.pairflow(&["log", id]).stdout;
-    account::check(&log, &words).unwrap_or_else(|wrong| panic!("{wrong}\n{}", shown()));
+    check(&log, &words).unwrap_or_else(|wrong| panic!("{wrong}\n{}", shown()));
     for (kind, agent) in AGENTS {
-        let lost = pair.promised(kind, id).into_iter().filter(|message| !account::has_said(&log, agent, message));
+        let lost = pair.promised(kind, id).into_iter().filter(|message| !has_said(&log, agent, message));
         let lost: Vec<_> = lost.collect();
         assert!(lost.is_empty(), "{agent} was told that these are recorded: {lost:?}\n{}", shown());
     }
@@ -158,4 +157,186 @@ pub(super) fn happened(pair: &Pair, id: &str) -> Transcript {
         assert!(pair.has_read(kind, &text), "{kind:?} never read {text:?} word for word\n{}", shown());
     }
     log
+}
+
+/// What the second reviewer asks the person.
+pub(super) const QUESTION: &str = "Is larger better?";
+
+/// What is said in the story of one bubble.
+pub(super) struct Words {
+    /// The work that is wanted.
+    pub(super) task: String,
+    /// What has to be true of it.
+    pub(super) criterion: String,
+    /// The finding of the first review.
+    pub(super) finding: String,
+    /// What the person answers.
+    pub(super) answer: String,
+    /// By what the answer is known, wherever it is quoted.
+    pub(super) answered: String,
+    /// Who hands over in which round, and with which words.
+    pub(super) handovers: [(&'static str, u64, String); 5],
+}
+
+impl Words {
+    /// Returns what is said in the bubble `id`. After each name something follows, because one may begin with another.
+    pub(super) fn of(id: &str) -> Self {
+        let (criterion, answered) = (format!("it rolls back in {id}."), format!("besser als {id}:"));
+        Self {
+            task: format!("Write work.txt\n\n## Acceptance criteria\n- {criterion}"),
+            criterion,
+            finding: format!("no rollback in {id} when the write fails: 50% of \"rows\" stay, größer 漢字"),
+            answer: format!("Ja, größer ist {answered} $HOME, #{{pane_id}} and `id` stay as they are"),
+            answered,
+            handovers: [
+                ("codex", 1, format!("first cut of {id}.")),
+                ("claude", 1, format!("looked at {id}.")),
+                ("codex", 2, format!("rolled back in {id}.")),
+                ("claude", 2, format!("all is well with {id}.")),
+                ("codex", 2, format!("agreed on {id}.")),
+            ],
+        }
+    }
+
+    /// Returns what each of the agents is told, word for word: by the person, and by the other one.
+    pub(super) fn told(&self) -> [(Kind, String); 7] {
+        let [first, looked, fixed, ..] = self.handovers.each_ref().map(|(_, _, summary)| summary.clone());
+        let note = format!("{QUESTION} -> {}", self.answer);
+        [
+            (Kind::Codex, self.criterion.clone()),
+            (Kind::Codex, looked),
+            (Kind::Codex, self.finding.clone()),
+            (Kind::Codex, note),
+            (Kind::Claude, self.criterion.clone()),
+            (Kind::Claude, first),
+            (Kind::Claude, fixed),
+        ]
+    }
+}
+
+/// What a story has once, whatever happens.
+const ONCE: [&str; 5] = ["TASK", "CONVERGENCE", "APPROVAL_REQUEST", "APPROVAL_DECISION", "DONE_PACKAGE"];
+
+/// Says what is not as the story has it: lost, there twice, or in other words.
+pub(super) fn check(log: &Transcript, words: &Words) -> Result<(), String> {
+    let expected: Vec<_> = words.handovers.iter().map(|(who, round, how)| (*who, *round, how.as_str())).collect();
+    same("the hand-overs", &log.handovers(), &expected)?;
+    for kind in ONCE {
+        same(kind, &log.of(kind).count(), &1)?;
+    }
+    let asked: Vec<_> = log.of("HUMAN_QUESTION").filter(|one| one["sender"] != "orchestrator").collect();
+    let questions: Vec<_> = asked.iter().map(|one| (&one["sender"], &one["payload"]["question"])).collect();
+    same("the agents' questions", &questions, &vec![(&Value::from("codex"), &Value::from(QUESTION))])?;
+    let answers = log.of("HUMAN_REPLY").filter(|reply| asked.iter().any(|one| reply["in_reply_to"] == one["id"]));
+    let answers: Vec<_> = answers.map(|one| (&one["sender"], &one["payload"]["message"])).collect();
+    same("the answers", &answers, &vec![(&Value::from("human"), &Value::from(words.answer.as_str()))])?;
+    let twice: Vec<_> = log.acknowledged().into_iter().filter(|(_, times)| *times > 1).collect();
+    same("the notices that were acknowledged more than once", &twice, &Vec::new())
+}
+
+/// Whether the log has the message of this name, and it is one of those that an agent sends.
+pub(super) fn has_said(log: &Transcript, agent: &str, id: &str) -> bool {
+    let fits = |one: &Value| one["sender"] == agent && (one["type"] == "PASS" || one["type"] == "HUMAN_QUESTION");
+    log.message(id).is_some_and(fits)
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("{what}: {found:#?} instead of {expected:#?}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_words_of_one_story_are_in_no_other() {
+        let ids = ["five", "fivefive", "fivefivefive", "run-1", "run-10", "run-11", "1", "11"];
+        let others = |id: &str| ids.into_iter().filter(|other| *other != id).collect::<Vec<_>>();
+        for (id, other) in ids.into_iter().flat_map(|id| others(id).into_iter().map(move |other| (id, other))) {
+            let (own, foreign) = (Words::of(id), Words::of(other));
+            assert!(!foreign.answer.contains(&own.answered), "{id} and {other}");
+            for (_, text) in own.told() {
+                assert!(!foreign.told().iter().any(|(_, words)| words.contains(&text)), "{text} is in that of {other}");
+            }
+        }
+    }
+
+    fn message(kind: &str, sender: &str, payload: &Value) -> Value {
+        json!({"type": kind, "sender": sender, "payload": payload})
+    }
+
+    /// The log of a story with a kill, as far as it is looked at.
+    fn story() -> Vec<Value> {
+        let words = Words::of("b");
+        let passes = words.handovers.iter().enumerate().map(|(n, (who, round, how))| {
+            json!({"type": "PASS", "id": format!("pass-{n}-{who}-{round}"), "sender": who, "round": round, "payload": {"summary": how}})
+        });
+        let mut log: Vec<_> = passes.collect();
+        log.extend(ONCE.map(|kind| message(kind, "orchestrator", &json!({}))));
+        for (id, by, asked, said) in
+            [("q1", "codex", QUESTION, &*words.answer), ("q2", "orchestrator", "codex ended", "resumed")]
+        {
+            log.push(json!({"type": "HUMAN_QUESTION", "id": id, "sender": by, "payload": {"question": asked}}));
+            log.push(
+                json!({"type": "HUMAN_REPLY", "in_reply_to": id, "sender": "human", "payload": {"message": said}}),
+            );
+        }
+        for notice in [1, 2] {
+            log.push(message("DELIVERY", "orchestrator", &json!({"notice": notice, "acknowledged": true})));
+        }
+        log
+    }
+
+    fn read(lines: &[Value]) -> Transcript {
+        Transcript::read(lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes())
+    }
+
+    /// Whether pairflow may say it as often as it likes.
+    fn is_own(line: &Value) -> bool {
+        line["id"] == "q2" || line["in_reply_to"] == "q2"
+    }
+
+    #[test]
+    fn a_story_is_as_it_should_be() {
+        assert_eq!(check(&read(&story()), &Words::of("b")), Ok(()));
+    }
+
+    #[test]
+    fn whatever_is_there_twice_is_found() {
+        for (at, line) in story().iter().enumerate() {
+            let mut log = story();
+            log.insert(at, line.clone());
+            assert_eq!(check(&read(&log), &Words::of("b")).is_err(), !is_own(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_lost_is_found() {
+        for (at, line) in story().iter().enumerate() {
+            let mut log = story();
+            log.remove(at);
+            // That an agent has read something it may also show by what it does.
+            let may = is_own(line) || line["type"] == "DELIVERY";
+            assert_eq!(check(&read(&log), &Words::of("b")).is_err(), !may, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_another_story_are_found() {
+        assert!(check(&read(&story()), &Words::of("bb")).is_err());
+        let mut log = story();
+        for line in log.iter_mut().filter(|line| line["in_reply_to"] == "q1") {
+            line["payload"]["message"] = Words::of("bb").answer.into();
+        }
+        assert!(check(&read(&log), &Words::of("b")).is_err());
+    }
+
+    #[test]
+    fn only_what_an_agent_sent_is_its_message() {
+        let log = read(&story());
+        assert!(has_said(&log, "codex", "pass-0-codex-1") && has_said(&log, "codex", "q1"));
+        assert!(!has_said(&log, "claude", "pass-0-codex-1") && !has_said(&log, "codex", "pass-codex-9"));
+    }
 }

@@ -1,16 +1,20 @@
-//! What must hold in every state that a bubble can get into, whatever was asked of it.
+//! What must hold in every state that a bubble can get into. Whether an acceptance was justified is judged by the log alone
+//! and not by the code that accepted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pairflow_core::bubble::{
     BubbleState, KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, VerdictStand, advance, next_deadline, owed,
     recompute, recompute_verdicts,
 };
+use pairflow_core::facts::{Outcome, Severity};
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
-use pairflow_core::ids::{AgentId, Party, TreeId};
-use pairflow_core::log::{Body, Envelope, Evidence, GateDecision, Lifecycle};
-
-use super::evidence;
+use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
+use pairflow_core::log::{
+    Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Lifecycle, Pass,
+    QuestionKind, Reply, Waivable,
+};
+use pairflow_core::rules::BubbleKind;
 
 /// Returns every invariant that does not hold, as a sentence.
 pub fn broken(state: &BubbleState, log: &[Envelope]) -> Vec<String> {
@@ -26,7 +30,7 @@ pub fn broken(state: &BubbleState, log: &[Envelope]) -> Vec<String> {
         ("what is remembered is bounded", bounded(state)),
         ("every clean review that counts is of the newest snapshot's tree", streak_fits(state, log)),
         ("the last decision before a commit approved exactly its tree", commit_was_approved(log)),
-        ("what is accepted has its evidence in the log", evidence::accepted_justly(state, log)),
+        ("what is accepted has its evidence in the log", accepted_justly(state, log)),
         ("the certificate can be recomputed from the log", certificate_follows(state, log)),
         ("every verdict can be recomputed from the log", verdicts_follow(state, log)),
         ("the log gives the same state when no policy can be asked", is_same_without_policies(state, log)),
@@ -38,7 +42,7 @@ pub fn broken(state: &BubbleState, log: &[Envelope]) -> Vec<String> {
 pub fn stuck(state: &BubbleState) -> Option<String> {
     let Phase::Running(turn) = &state.phase else { return None };
     let goes_on = state.paused || state.gate.updating || turn.is_open();
-    (!goes_on).then(|| format!("nobody may act, nothing is owed, and nobody is asked: {:?}", turn.stage))
+    (!goes_on).then(|| format!("no one may act, nothing is owed, and no question is open: {:?}", turn.stage))
 }
 
 fn waits_for_a_reason(state: &BubbleState) -> bool {
@@ -175,4 +179,176 @@ fn commit_was_approved(log: &[Envelope]) -> bool {
         }
         true
     })
+}
+
+/// What the lines of a log have shown so far.
+#[derive(Default)]
+struct Shown {
+    tree: Option<TreeId>,
+    /// Who reviewed this tree last, one after the other, without a blocking finding.
+    clean: Vec<AgentId>,
+    /// Whether the next tree differs from this one by the base alone.
+    base_only: bool,
+    /// The checks that passed on this tree, or that the person called not available.
+    passed: BTreeSet<String>,
+    /// The checks that the person waived.
+    spared: BTreeSet<String>,
+    /// The highest severity that each finding has had.
+    worst: BTreeMap<FindingId, Severity>,
+    /// The findings whose reproducer failed when it was last run.
+    failing: BTreeSet<FindingId>,
+    /// The findings that the person waived.
+    waived: BTreeSet<FindingId>,
+    questions: BTreeMap<MsgId, QuestionKind>,
+    understood: Option<TreeId>,
+}
+
+/// Whether the work that is up for approval was accepted on evidence: no question open, every check passed on exactly
+/// this tree, no blocking finding shown by a reproducer or open, two agents' clean reviews of it, and of a document
+/// the person's word. Only a person may have said otherwise.
+pub(super) fn accepted_justly(state: &BubbleState, log: &[Envelope]) -> bool {
+    if !matches!(state.phase, Phase::ReadyForApproval(_)) {
+        return true;
+    }
+    let mut shown = Shown::default();
+    let mut just = false;
+    for envelope in log {
+        if let Body::Convergence(claim) = &envelope.event.body {
+            just = shown.justifies(state, claim, &envelope.event.sender);
+        }
+        shown.see(envelope);
+    }
+    just
+}
+
+impl Shown {
+    fn justifies(&self, state: &BubbleState, claim: &Convergence, sender: &Party) -> bool {
+        let by_person = !claim.certificate.waived.is_empty();
+        let this_tree = self.tree.as_ref() == Some(&claim.certificate.tree);
+        let met = |check: &str| self.passed.contains(check) || self.spared.contains(check);
+        let checked = state.rules.checks.iter().all(|check| met(&check.name));
+        let proven = self.failing.iter().any(|id| self.blocks(*id));
+        let blocked = proven || state.ledger.open().any(|row| row.severity.blocks());
+        let read =
+            state.rules.kind != BubbleKind::Document || (self.understood.is_some() && self.understood == self.tree);
+        let agreed = !blocked && read && self.reviewed(state, sender);
+        // Other policies than that of a bubble need other reviews, never other evidence.
+        let agreed = agreed || state.rules.policy != "strict";
+        this_tree && checked && self.questions.is_empty() && (by_person || agreed)
+    }
+
+    fn reviewed(&self, state: &BubbleState, sender: &Party) -> bool {
+        let claims = match sender {
+            Party::Agent(by) => Some(by),
+            _ => None,
+        };
+        let reviews: Vec<_> = self.clean.iter().chain(claims).collect();
+        let agents: BTreeSet<_> = reviews.iter().collect();
+        agents.len() >= 2 || (state.rules.agents.same_model() && reviews.len() >= 2)
+    }
+
+    fn blocks(&self, id: FindingId) -> bool {
+        self.worst.get(&id).is_some_and(|severity| severity.blocks()) && !self.waived.contains(&id)
+    }
+
+    fn see(&mut self, envelope: &Envelope) {
+        let event = &envelope.event;
+        match (&event.body, &event.sender) {
+            (Body::Lifecycle(Lifecycle::WorkspaceReady { workspace }), _) => self.on(&workspace.base_tree),
+            (Body::Pass(pass), Party::Agent(by)) => self.passed_on(by, pass),
+            (Body::Evidence(fact), _) => self.measured(fact),
+            (Body::Control(control), _) => self.spare(control),
+            (Body::HumanQuestion(question), _) => {
+                self.questions.insert(envelope.id.clone(), question.kind);
+            }
+            (Body::HumanReply(reply), _) => self.answered(event.in_reply_to.as_ref(), reply),
+            (Body::Convergence(_), Party::Agent(by)) => self.clean.push(by.clone()),
+            // Where a person wants something else, or a merge of the base changes the work, the reviews begin anew.
+            (Body::ApprovalDecision(it), _) if it.decision == GateDecision::Approve => {}
+            (Body::ApprovalDecision(_) | Body::Lifecycle(Lifecycle::Updated { same_patch: false, .. }), _) => {
+                self.clean.clear();
+            }
+            (Body::Lifecycle(Lifecycle::Updated { .. }), _) => self.base_only = true,
+            _ => {}
+        }
+    }
+
+    fn on(&mut self, tree: &TreeId) {
+        let base_only = std::mem::take(&mut self.base_only);
+        if self.tree.as_ref() != Some(tree) {
+            if !base_only {
+                self.clean.clear();
+            }
+            self.passed.clear();
+            self.tree = Some(tree.clone());
+        }
+    }
+
+    fn passed_on(&mut self, by: &AgentId, pass: &Pass) {
+        for id in &pass.answers.retracted {
+            self.failing.remove(id);
+        }
+        let Some(findings) = &pass.findings else { return };
+        for (id, severity) in findings.iter().filter_map(|finding| Some((finding.id?, finding.severity))) {
+            let worst = self.worst.entry(id).or_insert(severity);
+            if severity.blocks() && severity < *worst {
+                // What was waived was less than what is claimed now.
+                self.waived.remove(&id);
+            }
+            *worst = severity.min(*worst);
+        }
+        let named = findings.iter().filter_map(|finding| finding.id).chain(pass.answers.reopened.iter().copied());
+        let blocked = named.into_iter().any(|id| self.blocks(id));
+        if findings.iter().any(|finding| finding.blocker) {
+            // An implementer's hand-over is no review.
+            return;
+        }
+        if blocked { self.clean.clear() } else { self.clean.push(by.clone()) }
+    }
+
+    fn measured(&mut self, fact: &Evidence) {
+        match fact {
+            Evidence::Snapshot { snapshot } => self.on(&snapshot.tree),
+            Evidence::Receipt { receipt } => mark(&mut self.passed, &receipt.check, receipt.outcome.passed()),
+            Evidence::NotAvailable { check, .. } => mark(&mut self.passed, check, true),
+            Evidence::Reproduced { finding, receipt } => {
+                mark(&mut self.failing, finding, matches!(receipt.outcome, Outcome::Failed { .. }));
+            }
+        }
+    }
+
+    fn spare(&mut self, control: &Control) {
+        let spares = control.action == ControlAction::Waive;
+        let lost = match &control.waived {
+            Some(Waivable::Finding(id)) => {
+                mark(&mut self.waived, id, spares);
+                self.blocks(*id)
+            }
+            Some(Waivable::Check(name)) => {
+                mark(&mut self.spared, name, spares);
+                !self.passed.contains(name)
+            }
+            None => false,
+        };
+        if lost && control.action == ControlAction::Withdraw {
+            // The review took place while the finding was waived.
+            self.clean.clear();
+        }
+    }
+
+    fn answered(&mut self, question: Option<&MsgId>, reply: &Reply) {
+        let kind = question.and_then(|id| self.questions.remove(id));
+        if kind == Some(QuestionKind::Comprehension) && reply.decision == Some(Decision::Accept) {
+            self.understood.clone_from(&self.tree);
+        }
+    }
+}
+
+/// Puts `one` in or takes it out.
+fn mark<T: Ord + Clone>(all: &mut BTreeSet<T>, one: &T, is: bool) {
+    if is {
+        all.insert(one.clone());
+    } else {
+        all.remove(one);
+    }
 }

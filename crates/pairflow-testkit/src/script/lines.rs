@@ -1,17 +1,16 @@
-//! What the lines of a script mean.
+//! What the lines of a script mean. A line that is not understood ends the test with the line and the reason.
+
+use std::collections::VecDeque;
 
 use pairflow_core::bubble::{Command, HeadSeen, PassCommand};
-use pairflow_core::facts::Outcome;
-use pairflow_core::facts::Seat;
-use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Severity, Step, StepName};
+use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Outcome, Seat, Severity, Step, StepName};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
 use pairflow_core::log::{Decision, Intent, RetryKey, Waivable};
 use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind};
 
-use super::play::{Play, Sent, check_named};
-use super::words::Words;
+use super::run::{ScriptRun, Sent, check_named};
 
-impl Play {
+impl ScriptRun {
     /// Plays one line; an empty one and a comment (`--`) mean nothing.
     pub fn line(&mut self, line: &str) {
         let line = line.trim();
@@ -107,7 +106,7 @@ impl Play {
             "pass" => self.pass(by, words),
             "converged" => Command::Converged {
                 by,
-                summary: words.quoted().unwrap_or_else(|| "nothing grave is left".to_owned()),
+                summary: words.quoted().unwrap_or_else(|| "no blocking finding is left".to_owned()),
                 seen: self.world.seen(self.state.tree()),
                 // A claim brings its explanation along, unless the line says otherwise.
                 explanation: (!words.take("unexplained")).then(|| explanation(words).unwrap_or_else(whole)),
@@ -168,7 +167,7 @@ impl Play {
         Command::Pass(PassCommand { refs, intent, findings, answers, discuss, ..plain })
     }
 
-    /// What nobody has explained yet; nothing if all is.
+    /// What is not explained yet, if anything.
     fn unexplained(&self) -> Option<Explanation> {
         let missing = self.state.gate.explanation.missing();
         let said = |part: &str, text: String| if missing.contains(&part) { text } else { String::new() };
@@ -466,4 +465,100 @@ pub(super) fn millis(words: &mut Words) -> i64 {
     };
     let count: i64 = word[..word.len() - 1].parse().unwrap_or_else(|_| words.reject("a time such as 6m"));
     count * unit
+}
+
+/// The words of a line that have not been read yet.
+pub(super) struct Words {
+    line: String,
+    rest: VecDeque<Word>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Plain(String),
+    Quoted(String),
+}
+
+impl Words {
+    /// Splits a line at white space; what stands in single quotes is one word.
+    pub(super) fn of(line: &str) -> Self {
+        let mut rest = VecDeque::new();
+        for (at, part) in line.split('\'').enumerate() {
+            if at % 2 == 1 {
+                rest.push_back(Word::Quoted(part.to_owned()));
+            } else {
+                rest.extend(part.split_whitespace().map(|word| Word::Plain(word.to_owned())));
+            }
+        }
+        Self { line: line.to_owned(), rest }
+    }
+
+    /// Reads `word` if it is next.
+    pub(super) fn take(&mut self, word: &str) -> bool {
+        let next = self.rest.front().is_some_and(|next| matches!(next, Word::Plain(plain) if plain == word));
+        if next {
+            self.rest.pop_front();
+        }
+        next
+    }
+
+    /// Reads the next plain word, whatever it is.
+    pub(super) fn plain(&mut self) -> Option<String> {
+        match self.rest.front() {
+            Some(Word::Plain(_)) => self.rest.pop_front().map(Word::text),
+            _ => None,
+        }
+    }
+
+    /// Reads the next quoted text.
+    pub(super) fn quoted(&mut self) -> Option<String> {
+        match self.rest.front() {
+            Some(Word::Quoted(_)) => self.rest.pop_front().map(Word::text),
+            _ => None,
+        }
+    }
+
+    /// Reads the next plain word, which must be there.
+    pub(super) fn need(&mut self, what: &str) -> String {
+        self.plain().unwrap_or_else(|| self.reject(what))
+    }
+
+    /// Reads the next quoted text, which must be there.
+    pub(super) fn need_quoted(&mut self, what: &str) -> String {
+        self.quoted().unwrap_or_else(|| self.reject(what))
+    }
+
+    /// Reads the word after `name` if `name` is next.
+    pub(super) fn after(&mut self, name: &str) -> Option<String> {
+        self.take(name).then(|| self.need(name))
+    }
+
+    /// Reads the rest as a list with commas.
+    pub(super) fn list(&mut self) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Some(word) = self.plain() {
+            all.extend(word.split(',').filter(|part| !part.is_empty()).map(str::to_owned));
+        }
+        all
+    }
+
+    /// Makes sure that nothing is left.
+    pub(super) fn end(&self) {
+        if let Some(word) = self.rest.front() {
+            self.reject(&format!("nothing after this, but there is {word:?}"))
+        }
+    }
+
+    /// Ends the test.
+    pub(super) fn reject(&self, wanted: &str) -> ! {
+        panic!("the script line `{}` is not understood; wanted: {wanted}", self.line)
+    }
+}
+
+impl Word {
+    fn text(self) -> String {
+        match self {
+            Self::Plain(text) | Self::Quoted(text) => text,
+        }
+    }
 }

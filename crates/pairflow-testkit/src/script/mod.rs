@@ -22,21 +22,15 @@
 //! settle (pay everything that is owed)                              step (pay one debt)
 //! ```
 
-mod check;
 mod document;
-mod evidence;
 mod invariants;
 mod lines;
 mod panes;
-mod perform;
-mod play;
-mod render;
+mod run;
 mod samples;
-mod words;
 mod world;
 
-pub use check::{check, compare_document, play};
-pub use document::{documented_moves, state_machine};
+pub use document::{documented_moves, every_command, state_machine};
 pub use invariants::{broken, stuck};
-pub use play::{Move, Play, Sent};
+pub use run::{Move, ScriptRun, Sent, check, compare_document, play};
 pub use samples::{Sample, samples};

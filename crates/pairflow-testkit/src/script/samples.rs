@@ -207,7 +207,7 @@ fn pass(state: &BubbleState, by: &AgentId, reviews: bool) -> Command {
     Command::Pass(PassCommand { findings, explanation, ..PassCommand::new(by.clone(), "done", head) })
 }
 
-/// A hand-over with one grave finding.
+/// A hand-over with one blocking finding.
 fn found(state: &BubbleState, by: &AgentId) -> Command {
     let findings = Some(vec![Finding::new(Severity::P1, "leaks")]);
     let head = HeadSeen::Branch(state.rules.bubble_branch.clone());
@@ -215,7 +215,7 @@ fn found(state: &BubbleState, by: &AgentId) -> Command {
 }
 
 fn converged(state: &BubbleState, by: &AgentId, explanation: Option<Explanation>) -> Command {
-    let summary = "nothing grave is left".to_owned();
+    let summary = "no blocking finding is left".to_owned();
     let (refs, reviewed) = (Vec::new(), Vec::new());
     Command::Converged { by: by.clone(), summary, refs, explanation, reviewed, seen: seen(state), key: None }
 }
@@ -225,7 +225,7 @@ fn explained() -> Explanation {
     Explanation { what: said("what"), why: said("why"), risks: said("risks"), test_plan: said("test plan") }
 }
 
-/// The first finding that is open; one that nobody filed if there is none.
+/// The first finding that is open; an unknown one if there is none.
 fn first_row(state: &BubbleState) -> FindingId {
     state.ledger.open().next().map_or(FindingId(1), |row| row.id)
 }
@@ -275,7 +275,7 @@ fn checked(state: &BubbleState, outcome: Outcome) -> Command {
     Command::Checked { receipt: Receipt { place, ..receipt(state, name, command, outcome) } }
 }
 
-/// The reproducer that is owed; one that nobody filed if there is none.
+/// The reproducer that is owed; an unknown one if there is none.
 fn reproduced(state: &BubbleState, outcome: Outcome) -> Command {
     let (finding, command) = state.facts().to_reproduce().next().unwrap_or((FindingId(1), "./repro"));
     Command::Reproduced { finding, receipt: receipt(state, &finding.to_string(), command, outcome) }

@@ -1,14 +1,16 @@
-//! What someone who only watches a log knows of its machine.
+//! A second opinion on a log, and what a command must lead to in a known state, both without the engine.
 //!
-//! The witness reads the bytes itself, without the store: it remembers every byte that was ever acknowledged, follows
-//! the chain from where it left off, and folds the state on its own. Whatever the store says is compared with this.
+//! The witness reads the bytes itself: it remembers every byte that was ever acknowledged, follows the chain, and folds the
+//! state on its own. Every answer of the store is compared with this.
 
 use std::collections::HashSet;
 
-use pairflow_core::bubble::BubbleState;
-use pairflow_core::ids::BubbleId;
+use pairflow_core::bubble::{BubbleState, Command, earlier};
+use pairflow_core::ids::{BubbleId, MsgId, Party};
 use pairflow_core::log::scan::{End, Head, Scan};
-use pairflow_core::log::{Envelope, Machine, Payload, RetryKey};
+use pairflow_core::log::{Body, Envelope, Event, Machine, Payload, RetryKey};
+use pairflow_core::respond::handle;
+use pairflow_core::time::Moment;
 
 /// One log as it was seen from outside.
 #[derive(Debug, Clone)]
@@ -128,4 +130,49 @@ fn run<B: Payload>(
     let taken = scan.feed(bytes, each).map_err(|damage| damage.to_string())?;
     let scanned = scan.finish(&bytes[taken..], each).map_err(|damage| damage.to_string())?;
     Ok((scanned.head, scanned.end))
+}
+
+/// What a command must lead to.
+#[derive(Debug, Clone)]
+pub(super) enum Expect {
+    /// The same command was recorded before, under this name.
+    Repeated(MsgId),
+    /// These facts are recorded.
+    Facts(Vec<Event>),
+    /// Nothing happens.
+    Nothing,
+    /// It is refused; for an agent, a warning may be recorded.
+    Refused,
+}
+
+/// Says what `command` must lead to.
+pub(super) fn expect(state: &BubbleState, command: &Command, now: Moment) -> Expect {
+    if let Some(id) = earlier(state, command) {
+        return Expect::Repeated(id);
+    }
+    match handle(state, command, now) {
+        Ok(decided) if decided.events.is_empty() => Expect::Nothing,
+        Ok(decided) => Expect::Facts(decided.events),
+        Err(_) => Expect::Refused,
+    }
+}
+
+impl Expect {
+    /// Whether these records are all of what is expected.
+    pub(super) fn is_met_by(&self, found: &[Envelope], command: &Command) -> bool {
+        match self {
+            Self::Repeated(_) | Self::Nothing => found.is_empty(),
+            Self::Facts(facts) => facts.len() == found.len() && facts.iter().zip(found).all(|(a, b)| *a == b.event),
+            Self::Refused => found.is_empty() || (command.agent().is_some() && is_warning(found)),
+        }
+    }
+}
+
+/// Whether a record only says that the remains of an append were set aside.
+pub(super) fn tells_repair(envelope: &Envelope) -> bool {
+    matches!(envelope.event.body, Body::ProtocolWarning(_)) && envelope.event.recipient == Party::Orchestrator
+}
+
+fn is_warning(found: &[Envelope]) -> bool {
+    matches!(found, [one] if matches!(one.event.body, Body::ProtocolWarning(_)))
 }

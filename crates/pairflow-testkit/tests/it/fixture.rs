@@ -3,7 +3,7 @@
 use pairflow_core::bubble::Phase;
 use pairflow_core::log::MessageKind;
 use pairflow_engine::clock::{Clock, SystemClock};
-use pairflow_engine::store::Source;
+use pairflow_engine::store::StateSource;
 use pairflow_engine::verbs::verify;
 use pairflow_testkit::fixture::{FEWEST, Fixture, FixtureError, Wanted, make};
 
@@ -18,7 +18,7 @@ fn a_fixture_has_exactly_as_many_envelopes_as_wanted_and_an_open_turn() {
     for envelopes in [FEWEST, FEWEST + 1, 10, 99, 130] {
         let fixture = fixture(&dir.path().join(envelopes.to_string()), envelopes).unwrap();
         let loaded = fixture.bubble.load().unwrap();
-        assert_eq!((loaded.head.seq, loaded.from), (envelopes, Source::Cache));
+        assert_eq!((loaded.head.seq, loaded.from), (envelopes, StateSource::Cache));
         assert!(matches!(&loaded.state.phase, Phase::Running(turn) if turn.is_open() && turn.agent == fixture.agent));
         assert!(fixture.env.iter().any(|(name, _)| name == "PAIRFLOW_TOKEN"));
     }

@@ -22,7 +22,7 @@ fn perfect() -> Params {
         "own_blind",
         "check_minor",
     ];
-    off.into_iter().fold(Params::default(), |params, name| params.with(name, 0.0)).with("mended", 1.0)
+    off.into_iter().fold(Params::default(), |params, name| params.with(name, 0.0)).with("fixed", 1.0)
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn perfect_agents_leave_nothing() {
 fn lazy_reviewers_leave_the_defects_that_no_check_shows() {
     let lazy = Params::default().with("lazy", 1.0).with("regress", 0.0);
     for seed in 0..25 {
-        let (ours, alone) = (ours(&lazy, seed), single(&lazy.with("check_grave", 0.0), seed));
+        let (ours, alone) = (ours(&lazy, seed), single(&lazy.with("check_blocking", 0.0), seed));
         assert!(!ours.checks_fail && !ours.unreviewed, "seed {seed}: {ours:?}");
         assert!(ours.left <= alone.left + 1, "seed {seed}");
     }
@@ -68,7 +68,7 @@ fn lazy_reviewers_leave_the_defects_that_no_check_shows() {
 
 #[test]
 fn reviewers_that_never_agree_end_with_a_person() {
-    let quarrel = Params::default().with("noise", 2.0).with("noise_grave", 1.0).with("lazy", 0.0);
+    let quarrel = Params::default().with("noise", 2.0).with("noise_blocking", 1.0).with("lazy", 0.0);
     let asked = (0..8).filter(|seed| ours(&quarrel, *seed).questions > 0).count();
     assert!(asked >= 4, "{asked}");
 }

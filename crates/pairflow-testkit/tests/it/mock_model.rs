@@ -3,7 +3,7 @@
 use pairflow_testkit::model::{Answered, Kind, Mock, Reply, Scripts};
 use serde_json::{Value, json};
 
-use crate::support::model::{Client, user};
+use crate::support::{Client, user};
 
 fn claude_turn(id: &str, output: &str) -> [Value; 2] {
     [

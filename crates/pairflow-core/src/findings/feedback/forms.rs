@@ -39,7 +39,7 @@ struct OwnForm {
     confirm: Option<BTreeSet<RowName>>,
     reopen: Option<BTreeSet<RowName>>,
     retract: Option<BTreeSet<RowName>>,
-    summary: Option<Text<MAX_TEXT>>,
+    summary: Option<TrimmedText<MAX_TEXT>>,
 }
 
 #[derive(Deserialize)]
@@ -100,7 +100,7 @@ fn read_own(object: Value) -> Result<Feedback, BadFeedback> {
 #[derive(Deserialize)]
 struct ReviewForm {
     verdict: ReviewVerdict,
-    summary: Text<MAX_TEXT>,
+    summary: TrimmedText<MAX_TEXT>,
     issues: Bounded<Issue>,
     approval_conditions: Option<Bounded<Title>>,
     #[serde(rename = "strengths")]
@@ -205,7 +205,7 @@ fn read_review(object: Value) -> Result<Feedback, BadFeedback> {
 #[derive(Deserialize)]
 struct DecisionForm {
     decision: GoDecision,
-    feedback: Text<MAX_TEXT>,
+    feedback: TrimmedText<MAX_TEXT>,
     #[serde(default)]
     quality_checks: FailedChecks,
     #[serde(rename = "task_id")]
@@ -268,7 +268,7 @@ fn read_decision(object: Value) -> Result<Feedback, BadFeedback> {
 #[derive(Deserialize)]
 struct ChallengeForm {
     challenger_approved: bool,
-    critique: Text<MAX_TEXT>,
+    critique: TrimmedText<MAX_TEXT>,
 }
 
 fn read_challenge(object: Value) -> Result<Feedback, BadFeedback> {
@@ -283,9 +283,9 @@ fn read_challenge(object: Value) -> Result<Feedback, BadFeedback> {
 /// A text without the white space around it, of at most so many bytes.
 #[derive(Default, Deserialize)]
 #[serde(try_from = "String")]
-struct Text<const MAX: usize>(String);
+struct TrimmedText<const MAX: usize>(String);
 
-impl<const MAX: usize> TryFrom<String> for Text<MAX> {
+impl<const MAX: usize> TryFrom<String> for TrimmedText<MAX> {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
         at_most("this", text.trim(), MAX).map(|()| Self(text.trim().to_owned()))
@@ -423,7 +423,7 @@ fn at_most(what: &str, text: &str, limit: usize) -> Result<(), String> {
 }
 
 /// Makes a finding of the general words of a review.
-fn claimed<const MAX: usize>(at: &str, words: &Text<MAX>) -> Result<Finding, BadFeedback> {
+fn claimed<const MAX: usize>(at: &str, words: &TrimmedText<MAX>) -> Result<Finding, BadFeedback> {
     let title = Title::try_from(words.0.clone()).map_err(|wrong| BadFeedback::new(at, wrong))?;
     Ok(title.finding(Severity::P1))
 }

@@ -3,9 +3,9 @@
 use pairflow_core::facts::CheckPlace;
 use pairflow_core::log::QuestionKind;
 use pairflow_core::view::inbox::inbox;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
-fn kinds(play: &Play) -> Vec<QuestionKind> {
+fn kinds(play: &ScriptRun) -> Vec<QuestionKind> {
     play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
@@ -192,7 +192,7 @@ fn another_base_answers_the_question_about_the_one_before() {
 #[test]
 fn a_certificate_says_where_the_checks_ran_if_not_in_a_fresh_checkout() {
     let accepted = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean";
-    let noted = |play: &Play| play.state.gate.certificate.as_ref().expect("it is accepted").notes.join("\n");
+    let noted = |play: &ScriptRun| play.state.gate.certificate.as_ref().expect("it is accepted").notes.join("\n");
     assert!(!noted(&play(accepted)).contains("checkout"));
     let elsewhere = play(&format!("given checks in the worktree\n{accepted}"));
     assert!(noted(&elsewhere).contains("checks ran in the agents' own worktree"), "{}", noted(&elsewhere));
@@ -229,7 +229,7 @@ fn a_failure_that_did_not_repeat_itself_is_shown_with_the_pass() {
 fn what_cannot_be_run_on_the_base_is_tried_three_times_before_the_person_is_asked() {
     let mut play = play("test cannot run on base");
     play.line("start (hold)");
-    let tries = |play: &Play| play.state.evidence.could_not.get("test").copied().unwrap_or(0);
+    let tries = |play: &ScriptRun| play.state.evidence.could_not.get("test").copied().unwrap_or(0);
     play.line("step");
     play.line("step");
     play.line("step");

@@ -6,7 +6,7 @@ use pairflow_core::facts::{Certificate, CleanReview};
 use pairflow_core::facts::{CheckPlace, Outcome};
 use pairflow_core::ids::AgentId;
 use pairflow_core::log::{Body, Envelope, Evidence, Judged, Lifecycle, NextTurn, Verdict};
-use pairflow_testkit::script::{Play, broken, check, play};
+use pairflow_testkit::script::{ScriptRun, broken, check, play};
 
 #[test]
 fn a_review_that_asks_for_changes_and_names_nothing_grave_is_refused() {
@@ -43,7 +43,7 @@ fn a_review_that_asks_for_changes_is_taken_where_something_blocks() {
 }
 
 /// Changes what the certificate of an accepted bubble says, and returns what comes of it.
-fn forged(play: &Play, change: fn(&mut Certificate)) -> (Option<Result<(), Unfounded>>, Vec<String>) {
+fn forged(play: &ScriptRun, change: fn(&mut Certificate)) -> (Option<Result<(), Unfounded>>, Vec<String>) {
     let mut log = play.log.clone();
     for envelope in &mut log {
         if let Body::Convergence(claim) = &mut envelope.event.body {
@@ -109,7 +109,7 @@ const ACCEPTED: &str = "start
      human: update";
 
 /// Recomputes the verdicts of a log after `change` was made to each of them.
-fn verdicts(play: &Play, change: impl Fn(&mut Verdict)) -> Vec<VerdictStand> {
+fn verdicts(play: &ScriptRun, change: impl Fn(&mut Verdict)) -> Vec<VerdictStand> {
     let mut log = play.log.clone();
     for envelope in &mut log {
         if let Body::Verdict(verdict) = &mut envelope.event.body {

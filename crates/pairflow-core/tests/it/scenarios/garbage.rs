@@ -6,7 +6,7 @@
 
 use pairflow_core::facts::Seat;
 use pairflow_core::log::{Body, ControlAction, MessageKind};
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 use proptest::prelude::*;
 
 /// What a reviewer may claim, right or wrong.
@@ -77,7 +77,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 /// Plays one act as whoever has the turn; a play that is accepted goes back to the loop.
-fn perform(play: &mut Play, act: &Act) {
+fn perform(play: &mut ScriptRun, act: &Act) {
     let turn = play.state.phase.turn();
     let reviews = turn.is_some_and(|turn| turn.seat == Seat::Reviewer);
     let holder = turn.map_or("codex", |turn| turn.agent.as_str()).to_owned();
@@ -97,7 +97,7 @@ fn perform(play: &mut Play, act: &Act) {
     }
 }
 
-fn by_a_person(play: &Play) -> bool {
+fn by_a_person(play: &ScriptRun) -> bool {
     let waives = |body: &Body| match body {
         Body::Control(control) => control.action == ControlAction::Waive,
         Body::Convergence(claim) => !claim.certificate.waived.is_empty(),

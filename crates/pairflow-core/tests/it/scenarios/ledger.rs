@@ -4,16 +4,16 @@ use pairflow_core::facts::RowState;
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::view::status::{Status, render};
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 /// Every row with its state: `F1 P1 no rollback: fixed, closed`.
-pub(crate) fn rows(play: &Play) -> Vec<String> {
+pub(crate) fn rows(play: &ScriptRun) -> Vec<String> {
     let closed = |settled| if settled { ", closed" } else { "" };
     play.state.ledger.rows.iter().map(|row| format!("{}: {}{}", row.short(), row.state, closed(row.settled))).collect()
 }
 
 /// A script whose first review files one P1 in `a.rs`; nobody is asked about findings without proof.
-fn filed(rest: &str) -> Play {
+fn filed(rest: &str) -> ScriptRun {
     play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' at a.rs:3\n{rest}"))
 }
 

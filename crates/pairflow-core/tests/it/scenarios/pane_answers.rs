@@ -3,14 +3,14 @@
 use pairflow_core::bubble::{Refusal, RefusedCaller};
 use pairflow_core::log::QuestionKind;
 use pairflow_core::view::timeline::TimelineState;
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 
-fn asked(play: &Play) -> Vec<QuestionKind> {
+fn asked(play: &ScriptRun) -> Vec<QuestionKind> {
     play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
 /// What the story says of the last envelope.
-fn told(play: &Play) -> String {
+fn told(play: &ScriptRun) -> String {
     let mut story = TimelineState::new(play.state.id.clone());
     let rows: Vec<_> = play.log.iter().flat_map(|envelope| story.step(envelope)).collect();
     let last = play.log.last().unwrap().seq;

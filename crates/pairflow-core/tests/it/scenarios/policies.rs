@@ -5,7 +5,7 @@ use pairflow_core::log::{Body, Envelope, Event, Judged, Lifecycle, NextTurn, Rea
 use pairflow_core::policy::Unmet;
 use pairflow_core::progress::CheckState;
 use pairflow_core::rules::Rules;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 #[test]
 fn single_accepts_work_whose_checks_pass_and_nobody_reviews_it() {
@@ -63,7 +63,7 @@ fn checks_that_change_before_the_acceptance_of_single_run_before_it() {
     play.line("settle");
     play.line("human: config test 'make test'");
     play.line("human: reply 'no' ");
-    let checked = |play: &Play| play.state.check("test") != CheckState::Missing;
+    let checked = |play: &ScriptRun| play.state.check("test") != CheckState::Missing;
     assert!(checked(&play) && play.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", play.lines);
 }
 
@@ -157,7 +157,7 @@ fn a_tie_break_without_a_reviewer_can_be_accepted() {
 }
 
 /// Plays a script, then moves its bubble to another policy by a recorded line.
-fn moved_to(policy: &str, script: &str) -> Play {
+fn moved_to(policy: &str, script: &str) -> ScriptRun {
     let mut play = play(script);
     let rules = Box::new(Rules { policy: policy.to_owned(), ..play.state.rules.clone() });
     let fact = Lifecycle::Configured { rules, changes: Vec::new(), recheck: false };
@@ -170,7 +170,7 @@ fn moved_to(policy: &str, script: &str) -> Play {
     play
 }
 
-fn last_verdict(play: &Play) -> &Verdict {
+fn last_verdict(play: &ScriptRun) -> &Verdict {
     let review = |envelope: &'_ Envelope| matches!(&envelope.event.body, Body::Verdict(one) if matches!(one.on, Judged::Review { .. }));
     let last = play.log.iter().rfind(|envelope| review(envelope)).unwrap();
     let Body::Verdict(verdict) = &last.event.body else { unreachable!("it was looked for") };
@@ -178,7 +178,7 @@ fn last_verdict(play: &Play) -> &Verdict {
 }
 
 /// A started bubble of a policy that nobody here knows.
-fn of_another_pairflow() -> Play {
+fn of_another_pairflow() -> ScriptRun {
     let mut play = play("start\ncodex edits a.rs");
     play.state.rules.policy = "unheard_of".to_owned();
     play

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use pairflow_core::bubble::{BubbleState, WARNINGS_KEPT, evolve};
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Event, MessageKind, Warning};
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
-fn last(play: &Play, kind: MessageKind) -> &Event {
+fn last(play: &ScriptRun, kind: MessageKind) -> &Event {
     let newest = play.log.iter().rev().find(|one| one.event.body.kind() == kind);
     &newest.expect("the script brings a message of this type").event
 }
@@ -240,7 +240,7 @@ fn a_retry_key_survives_a_crash() {
     );
 }
 
-fn warned(play: &Play, agent: &str, reason: &str, later: u64) -> BubbleState {
+fn warned(play: &ScriptRun, agent: &str, reason: &str, later: u64) -> BubbleState {
     let warning = Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new() };
     let mut envelope = play.log.last().unwrap().clone();
     envelope.event = Event::own(1, Body::ProtocolWarning(warning));

@@ -7,15 +7,15 @@ use pairflow_core::log::{Body, Evidence};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 use super::ledger::rows;
 
-fn proven(rest: &str) -> Play {
+fn proven(rest: &str) -> ScriptRun {
     play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'\n{rest}"))
 }
 
-fn notes(play: &Play) -> Vec<&str> {
+fn notes(play: &ScriptRun) -> Vec<&str> {
     play.state.ledger.rows[0]
         .history
         .iter()
@@ -279,10 +279,7 @@ fn nobody_else_takes_a_reproducer_back_and_there_has_to_be_one() {
 fn the_brief_of_its_author_says_how_a_reproducer_is_taken_back() {
     let play = proven("codex: pass disputes F1 'pytest is not installed here'");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
-    assert!(
-        text.contains("Where a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"),
-        "{text}"
-    );
+    assert!(text.contains("If a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"), "{text}");
 }
 
 #[test]

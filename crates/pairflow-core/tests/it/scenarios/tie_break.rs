@@ -4,7 +4,7 @@ use pairflow_core::log::QuestionKind;
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::status::{Status, render};
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 #[test]
 fn at_the_cap_a_person_is_asked_once() {
@@ -331,7 +331,7 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
     for said in [
         "accepted by a person at a tie-break of the policy `strict`",
         "Reviewed clean by nobody. Open then: F1 P1 no rollback. Missing then: two clean reviews.",
-        "open finding, accepted so by a person at the tie-break: [F1](ledger://F1) P1 no rollback",
+        "open finding, accepted by a person at the tie-break: [F1](ledger://F1) P1 no rollback",
         "open finding: [F2](ledger://F2) P3 naming",
         "accepted by a person without: two clean reviews",
     ] {
@@ -350,7 +350,7 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
 #[test]
 fn after_an_answer_rounds_and_looks_are_counted_anew() {
     let mut play = play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
-    let round = |play: &Play| {
+    let round = |play: &ScriptRun| {
         let lines = render(&Status::of(&play.state, play.log.last().unwrap().at));
         lines.into_iter().find(|line| line.label == "Round").unwrap().value
     };

@@ -5,11 +5,11 @@ use pairflow_core::ids::{AgentId, Party};
 use pairflow_core::log::{Body, Envelope, Event, QuestionKind, Warning};
 use pairflow_core::time::Timestamp;
 use pairflow_core::view::status::{Status, render};
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 
 const BEGUN: &str = "given panes\nstart\ncodex: reads";
 
-fn asked(play: &Play) -> Vec<(String, QuestionKind)> {
+fn asked(play: &ScriptRun) -> Vec<(String, QuestionKind)> {
     let whom = |about: &Option<AgentId>| about.as_ref().map_or(String::new(), ToString::to_string);
     play.state.gate.questions.iter().map(|open| (whom(&open.about), open.kind)).collect()
 }
@@ -18,12 +18,12 @@ fn about(agent: &str, kind: QuestionKind) -> (String, QuestionKind) {
     (agent.to_owned(), kind)
 }
 
-fn after(lines: &[&str]) -> Play {
+fn after(lines: &[&str]) -> ScriptRun {
     play(&format!("{BEGUN}\n{}", lines.join("\n")))
 }
 
 /// Records, as the shell does, that a command of `agent` was refused.
-fn warned(play: &mut Play, agent: &str) {
+fn warned(play: &mut ScriptRun, agent: &str) {
     let (command, reason) = ("pass".to_owned(), "a person is asked first".to_owned());
     let warning = Warning { command, reason, unmet: Vec::new() };
     let mut event = Event::own(play.state.rounds.round, Body::ProtocolWarning(warning));
@@ -32,7 +32,7 @@ fn warned(play: &mut Play, agent: &str) {
     advance(&mut play.state, &Envelope { event, ..last });
 }
 
-fn status(play: &Play) -> String {
+fn status(play: &ScriptRun) -> String {
     let lines = render(&Status::of(&play.state, play.log.last().unwrap().at));
     lines.iter().map(|line| format!("{}: {}\n", line.label, line.value)).collect()
 }
@@ -181,9 +181,10 @@ fn the_status_says_for_whom_and_until_when_it_waits() {
     let until = play.state.presence.parked.as_ref().unwrap().until;
     let text = status(&play).replace("\n: ", " ");
     assert!(text.contains("State: RUNNING, parked\n"), "{text}");
-    let said = format!("Parked: codex has reached the limit of its account, until {} UTC;", until.date_hms());
+    let said = format!("Parked: codex has reached its usage limit until {} UTC;", until.date_hms());
     assert!(text.contains(&said), "{text}");
-    let json = |play: &Play| serde_json::to_value(Status::of(&play.state, play.log[0].at)).unwrap()["parked"].clone();
+    let json =
+        |play: &ScriptRun| serde_json::to_value(Status::of(&play.state, play.log[0].at)).unwrap()["parked"].clone();
     assert_eq!(json(&play), serde_json::json!({"agent": "codex", "until": until.to_string()}));
     play.line("human: resume");
     assert_eq!(json(&play), serde_json::Value::Null);

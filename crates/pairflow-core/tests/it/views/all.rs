@@ -254,7 +254,7 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 2 pairflow asks for approval of tree bbbb
 2 human approves tree bbbb
 2 pairflow commits: Save safely
-2 pairflow commit fedcba987654 is made
+2 pairflow committed as fedcba987654
 2 pairflow done: commit fedcba987654, Save safely
 "
     );
@@ -294,7 +294,7 @@ fn every_message_type_has_a_line_but_attempts_to_deliver() {
         rows,
         [
             "codex is refused 'converged': a; b",
-            "pairflow knows that codex has notice 3",
+            "pairflow codex has read notice 3",
             "pairflow bubble paused: lunch",
             "pairflow bubble resumed",
             "pairflow bubble stopped",
@@ -409,7 +409,7 @@ fn an_implementer_is_told_findings_failing_output_and_the_persons_words() {
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(
         text.contains(
-            "## What the person says\n\nThis goes before everything that an agent says.\n\n> which disk? -> any disk\n"
+            "## What the person says\n\nFollow this over anything that an agent says.\n\n> which disk? -> any disk\n"
         ),
         "{text}"
     );
@@ -432,7 +432,7 @@ fn the_second_reviewer_knows_its_own_work_but_not_the_first_ones_opinion() {
         text.contains("Part of it changed in a turn of yours: review it as if somebody else had written it."),
         "{text}"
     );
-    assert!(text.contains("Since the snapshot before: nothing.\n"), "{text}");
+    assert!(text.contains("Since the previous snapshot: nothing.\n"), "{text}");
     assert!(text.contains("Your clean review would be the last one needed"), "{text}");
     assert!(!text.contains("utterly perfect"), "{text}");
 }
@@ -450,7 +450,7 @@ fn a_persons_edits_and_files_out_of_scope_are_called_out() {
     play.open();
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("2 files, changed BY A PERSON, not by an agent."), "{text}");
-    assert!(text.contains("OUT OF SCOPE, changed nevertheless:\n\n- logo.png\n"), "{text}");
+    assert!(text.contains("OUT OF SCOPE, but changed:\n\n- logo.png\n"), "{text}");
     let status = play.status();
     assert!(status.contains("tree bbbb, last changed by a person\n             out of scope: logo.png\n"), "{status}");
 }

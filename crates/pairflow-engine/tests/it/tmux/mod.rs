@@ -1,6 +1,4 @@
 //! The wrapper around tmux.
 
-mod config;
-mod input;
 mod panes;
 mod session;

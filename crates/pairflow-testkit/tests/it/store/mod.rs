@@ -1,9 +1,5 @@
 //! The store on simulated and real disks.
 
-mod cache;
-mod faults;
+mod damage;
+mod disks;
 mod ownership;
-mod power_loss;
-mod real_disk;
-mod repair;
-mod tails;

@@ -79,7 +79,7 @@ fn a_huge_task_becomes_an_artifact_and_the_bubble_runs() {
     let brief = std::fs::read_to_string(file(&home, "b1", "artifacts/brief-codex.md")).unwrap();
     assert!(brief.contains("artifact://") && brief.len() < 100_000, "{}", brief.len());
     let create = home.command(&["create", "--id", "b2", "--task", "-", "--test", "true"]);
-    fed(create, huge(9).as_bytes()).ends(2).says("longer than the 8 MiB");
+    fed(create, huge(9).as_bytes()).ends(2).says("the limit is 8 MiB");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_is_no_text_is_a_usage_error() {
     let home = home();
     let (_, claude) = handed_over(&home, "b1");
     let binary: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    let said = "is not UTF-8 text: the byte at offset 128";
+    let said = "is not UTF-8 text: invalid byte at offset 128";
     fed(claude.command(&["pass", "--no-findings", "--summary", "-"]), &binary).ends(2).says(said);
     fed(claude.command(&["ask-human", "--question", "-"]), &binary).ends(2).says(said);
     fed(home.command(&["create", "--id", "b2", "--test", "true", "--task", "-"]), &binary).ends(2).says(said);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pairflow_testkit::home::Home;
-use pairflow_testkit::swap::swap;
+use pairflow_testkit::kill::swap;
 use pairflow_testkit::wait::wait_until;
 use serde_json::{Value, json};
 

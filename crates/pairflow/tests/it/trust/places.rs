@@ -144,7 +144,7 @@ fn a_record_that_cannot_be_read_is_named_and_written_again_from_its_note() {
     let record = records(&home).join("b1.json");
     std::fs::write(&record, "{\"repo\":").unwrap();
     home.pairflow(&["doctor"]).ends(3).says(&record.display().to_string()).says("pairflow doctor --repair");
-    home.pairflow(&["doctor", "--repair", "--yes"]).says("b1: wrote").says(&record.display().to_string());
+    home.pairflow(&["doctor", "--repair", "--yes"]).says("b1: rewrote").says(&record.display().to_string());
     let said = home.pairflow(&["doctor"]);
     assert!(!said.stdout.contains("cannot be read"), "{}", said.stdout);
     home.pairflow(&["pause", "b1"]).ok();

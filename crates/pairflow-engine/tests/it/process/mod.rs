@@ -1,4 +1,0 @@
-//! Process groups and what outlives them.
-
-mod groups;
-mod orphans;

@@ -1,4 +1,0 @@
-//! What the tests share.
-
-pub(crate) mod git;
-pub(crate) mod tmux;

@@ -1,4 +1,0 @@
-//! Simulated lives.
-
-mod durable;
-mod lives;

@@ -1,4 +1,0 @@
-//! What the tests share.
-
-pub(crate) mod model;
-pub(crate) mod real_clis;
