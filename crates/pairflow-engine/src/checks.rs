@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::ids::TreeId;
 
 use crate::process::{Cancel, Job, JobCommand, JobKind, JobResult, Registration, run, tail};
@@ -25,7 +25,7 @@ pub struct CheckRun<'a> {
     /// Where it runs.
     pub workspace: &'a Path,
     /// What kind of place that is.
-    pub place: Place,
+    pub place: CheckPlace,
     /// The tree that the workspace holds.
     pub tree: &'a TreeId,
     /// How long it may run.
@@ -150,7 +150,7 @@ mod tests {
                 name: "test",
                 command,
                 workspace: self.dir.path(),
-                place: Place::Checkout,
+                place: CheckPlace::Checkout,
                 tree: &tree,
                 timeout,
                 max_output: 10_000,
@@ -216,7 +216,7 @@ mod tests {
             name: "test",
             command: "true",
             workspace: bench.dir.path(),
-            place: Place::Checkout,
+            place: CheckPlace::Checkout,
             tree: &tree,
             timeout: Duration::from_secs(20),
             max_output: 100,

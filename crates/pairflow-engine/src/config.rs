@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use pairflow_core::config::{ConfigError, ConfigErrors, Layer, Layers, Source};
+use pairflow_core::config::{ConfigError, ConfigErrors, ConfigSource, Layer, Layers};
 use pairflow_core::ids::BubbleId;
 
 use crate::regular::{Symlinks, open_at};
@@ -53,8 +53,8 @@ impl ConfigFiles<'_> {
     pub fn load(&self, flags: Layer) -> Result<Layers, LoadError> {
         let mut errors = Vec::new();
         let bubble = self.own(&mut errors)?;
-        let repo = layer(Some(&self.repo.join("pairflow.toml")), Source::Repository, &mut errors)?;
-        let user = layer(self.user, Source::User, &mut errors)?;
+        let repo = layer(Some(&self.repo.join("pairflow.toml")), ConfigSource::Repository, &mut errors)?;
+        let user = layer(self.user, ConfigSource::User, &mut errors)?;
         Ok(ConfigErrors::unless_any(errors, Layers { flags, bubble, repo, user })?)
     }
 
@@ -71,7 +71,7 @@ impl ConfigFiles<'_> {
 
     fn own(&self, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
         let own = self.bubble.map(|id| bubble_file(self.repo, id));
-        let bubble = layer(own.as_deref(), Source::Bubble, errors)?;
+        let bubble = layer(own.as_deref(), ConfigSource::Bubble, errors)?;
         errors.extend(self.foreign_id(&bubble));
         errors.extend(self.moved(&bubble));
         Ok(bubble)
@@ -103,7 +103,7 @@ impl ConfigFiles<'_> {
 /// A file that cannot be read, or every mistake in it.
 pub fn person_layer(path: &Path) -> Result<Layer, LoadError> {
     let mut errors = Vec::new();
-    let user = layer(Some(path), Source::User, &mut errors)?;
+    let user = layer(Some(path), ConfigSource::User, &mut errors)?;
     Ok(ConfigErrors::unless_any(errors, user)?)
 }
 
@@ -112,9 +112,9 @@ pub fn bubble_file(repo: &Path, id: &BubbleId) -> PathBuf {
     repo.join(".pairflow").join("bubbles").join(id.as_str()).join("bubble.toml")
 }
 
-fn layer(path: Option<&Path>, source: Source, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
+fn layer(path: Option<&Path>, source: ConfigSource, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
     let Some(path) = path else { return Ok(Layer::default()) };
-    let links = if source == Source::Repository { Symlinks::Refuse } else { Symlinks::Follow };
+    let links = if source == ConfigSource::Repository { Symlinks::Refuse } else { Symlinks::Follow };
     let Some(bytes) = read(path, links)? else { return Ok(Layer::default()) };
     Ok(Layer::parse_bytes(&path.display().to_string(), &bytes, source).unwrap_or_else(|more| {
         errors.extend(more.0);

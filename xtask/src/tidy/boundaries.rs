@@ -117,7 +117,7 @@ fn leaks((file, rust): (&File, &Rust)) -> Vec<Problem> {
 }
 
 const MACHINE: &str = "crates/pairflow-core/src/bubble/";
-const EVOLVE: &str = "crates/pairflow-core/src/bubble/evolve/";
+const EVOLVE: &str = "crates/pairflow-core/src/bubble/evolve";
 /// The type whose methods may ask a policy.
 const STATE: &str = "BubbleState";
 /// The files of the machine that may fold facts; the first only names what the others may use.

@@ -15,7 +15,7 @@ const ORDER: &[(&str, Layers)] = &[
     (
         "pairflow-core",
         &[
-            &["ids", "time", "hash", "counted", "safe", "similar", "gates"],
+            &["ids", "time", "hash", "text", "safe", "gates"],
             &["rules"],
             &["facts"],
             &["log", "config"],

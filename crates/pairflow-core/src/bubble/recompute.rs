@@ -1,10 +1,9 @@
 //! Whether verdicts and acceptance follow from what stood in the log before them: anyone who has the log can say so.
 
-use crate::bubble::answers::verdict_without_waiver;
-use crate::bubble::decide::verdict_on_work;
-use crate::bubble::lifecycle::{verdict_on_merge, verdict_with_rules};
-use crate::bubble::preview::Claimed;
-use crate::bubble::turn::verdict_on_review;
+use crate::bubble::decide::{
+    verdict_on_merge, verdict_on_review, verdict_on_work, verdict_with_rules, verdict_without_waiver,
+};
+use crate::bubble::derived::Claimed;
 use crate::bubble::{BubbleState, Stage, advance};
 use crate::facts::Seat;
 use crate::ids::{BubbleId, Party};

@@ -1,16 +1,11 @@
 //! The rules of a loop. A policy is one file: it is told facts and says what they come to; it never sees the machine.
 
-mod certificate;
-mod criteria;
 mod facts;
 mod policies;
 mod questions;
 mod seam;
-mod send_back;
 
-pub use certificate::certify;
-pub use criteria::{Unmet, waivers};
-pub use facts::Facts;
+pub use facts::{Facts, Unmet, certify, waivers};
 pub use policies::{in_force, known, named, recorded, with_version};
 pub use questions::{quoted, told};
 pub use seam::{After, Conclusion, Look, Policy};

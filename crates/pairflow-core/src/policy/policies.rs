@@ -1,7 +1,7 @@
 //! All policies, by their names. A new one is a file beside `strict.rs` and a line of the list below.
 
 use crate::facts::Certificate;
-use crate::log::{Next, Verdict};
+use crate::log::{NextTurn, Verdict};
 use crate::policy::{Conclusion, Facts, Look, Policy, Unmet};
 use crate::rules::Rules;
 
@@ -61,7 +61,7 @@ impl Policy for Unknown {
     }
 
     fn after_review(&self, facts: Facts<'_>, _look: &Look<'_>) -> Conclusion {
-        Conclusion { clean: None, next: Next::Stay, seats: facts.rounds.seats.clone(), reasons: Vec::new() }
+        Conclusion { clean: None, next: NextTurn::Stay, seats: facts.rounds.seats.clone(), reasons: Vec::new() }
     }
 
     fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {

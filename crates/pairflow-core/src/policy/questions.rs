@@ -2,7 +2,7 @@
 //! and what each answer leads to.
 
 use crate::facts::{Receipt, RowState, Seat};
-use crate::findings::{Row, Shown};
+use crate::findings::{ReproducerState, Row};
 use crate::ids::Party;
 use crate::log::{Question, QuestionKind, Reason};
 use crate::policy::Facts;
@@ -20,7 +20,7 @@ const QUOTED_LINES: usize = 8;
 /// The question about a finding that wants an earlier one undone.
 pub(in crate::policy) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Question {
     let why = row.history.last().map_or("asks to undo an earlier finding", |change| change.note.as_str());
-    let mut text = format!("{} {why}, so that the loop would go round in circles.\n{}", row.short(), arguments(row));
+    let mut text = format!("{} {why}, so the loop would not end.\n{}", row.short(), arguments(row));
     let older = row.reverses.and_then(|id| facts.ledger.get(id));
     text.extend(older.map(|older| format!("\n{}", arguments(older))));
     text.push_str("\nSay which of the two holds: your message goes to the agents.");
@@ -43,7 +43,7 @@ pub(in crate::policy) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Op
         1 => "one P0/P1 finding is open".to_owned(),
         n => format!("{n} P0/P1 findings are open"),
     };
-    let mut text = format!("{used} not brought an agreement; {open}.");
+    let mut text = format!("{used} ended without agreement; {open}.");
     rows.iter().take(TOLD).for_each(|row| text.push_str(&format!("\n{}", arguments(row))));
     if rows.len() > TOLD {
         text.push_str(&format!("\n(and {} more: pairflow findings {})", rows.len() - TOLD, facts.id));
@@ -56,7 +56,7 @@ pub(in crate::policy) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Op
 pub(in crate::policy) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
     let (base, id) = (&facts.rules.base_branch, facts.id);
     let text = format!(
-        "since {base} was merged into the reviewed work, {}. {base} may fail by itself: repair it there, then \
+        "since {base} was merged into the reviewed work, {}. {base} itself may fail: fix it there, then \
          `pairflow pause {id}` and `pairflow update {id}`.",
         told(why).join(", ")
     );
@@ -66,7 +66,7 @@ pub(in crate::policy) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> 
 /// Asks what is to become of files that fail again in the same way.
 pub(in crate::policy) fn fails_again(facts: Facts<'_>, why: &[Reason]) -> Question {
     let implementer = &facts.rounds.seats.implementer;
-    failing(facts, format!("{implementer} handed over the same files again, and {}.", told(why).join(", ")))
+    failing(facts, format!("{implementer} handed over the same files again; {}.", told(why).join(", ")))
 }
 
 /// Asks what is to become of work that fails, where nobody reviews it.
@@ -131,7 +131,7 @@ fn answers(facts: Facts<'_>, seat: Seat) -> String {
     let accept = match facts.checks_not_passed().next() {
         _ if facts.evidence.changes_nothing() => "not possible: the work changes no file".to_owned(),
         Some(check) => format!("not possible yet: the check '{check}' has not passed; waive it first, or continue"),
-        None => "takes the work as it is: what is open stays open, and the package says so".to_owned(),
+        None => "accepts the work as it is: open findings stay open, and the package lists them".to_owned(),
     };
     let about = about_reproducers(facts);
     format!("\ncontinue: goes on with {agent} as {seat}, {budget}.\naccept: {accept}.{about}")
@@ -161,10 +161,10 @@ fn arguments(row: &Row) -> String {
     }
     if let Some(one) = &row.reproducer {
         let shows = match one.stand {
-            Shown::Fails => "fails, which shows it",
-            Shown::Passes => "passes now",
-            Shown::Pending => "has not run yet",
-            Shown::Dropped => "does not count",
+            ReproducerState::Fails => "fails, which shows it",
+            ReproducerState::Passes => "passes now",
+            ReproducerState::Pending => "has not run yet",
+            ReproducerState::Dropped => "does not count",
         };
         text.push_str(&format!("; its reproducer `{}` {shows}", cut(&one.command)));
         let printed = if one.tail.trim().is_empty() { String::new() } else { format!(": {}", cut(&one.tail)) };

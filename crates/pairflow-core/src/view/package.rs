@@ -16,7 +16,7 @@ use crate::facts::{Certificate, FileChange, RowStand, Seat, Snapshot};
 use crate::gates::TestChange;
 use crate::ids::{BubbleId, FindingId};
 use crate::log::{Body, Envelope};
-use crate::progress::{CheckState, Said};
+use crate::progress::{CheckState, HandoverSummary};
 use crate::safe::safe_line;
 use crate::view::templates::{environment, render as render_template};
 use crate::view::words::{claim, ended, one_line, rest, title, weakened, wrapped};
@@ -44,7 +44,7 @@ struct PackageContext<'a> {
     removed: u64,
     what: ExplanationPart,
     /// What the implementers said, each after a link to what changed then.
-    summaries: Vec<(String, &'a Said)>,
+    summaries: Vec<(String, &'a HandoverSummary)>,
     task: &'a str,
     approval: Option<String>,
     documents: Vec<(String, &'a str)>,
@@ -133,7 +133,7 @@ fn summary_lines(state: &BubbleState) -> Vec<String> {
     lines.split_off(lines.len().saturating_sub(SUMMARIES))
 }
 
-fn by_implementers(state: &BubbleState) -> impl Iterator<Item = &Said> {
+fn by_implementers(state: &BubbleState) -> impl Iterator<Item = &HandoverSummary> {
     state.gate.summaries.iter().filter(|said| said.seat == Seat::Implementer)
 }
 
@@ -339,7 +339,7 @@ mod tests {
         state.about.task = task.to_owned();
         state.rules.bubble_branch = "bubble/b1".to_owned();
         let agent = || "codex".parse().expect("the name is valid");
-        state.gate.summaries.extend(said.iter().map(|(round, seat, summary)| Said {
+        state.gate.summaries.extend(said.iter().map(|(round, seat, summary)| HandoverSummary {
             round: *round,
             seat: *seat,
             agent: agent(),

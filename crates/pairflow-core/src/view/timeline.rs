@@ -3,17 +3,17 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bubble::{BubbleState, Stage, evolve, wanted};
+use crate::bubble::{BubbleState, Stage, evolve};
 use crate::facts::Seats;
 use crate::facts::{Answers, Finding};
-use crate::facts::{Outcome, Place, Snapshot};
+use crate::facts::{CheckPlace, Outcome, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
     ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Judged,
-    Kind, Lifecycle, Next, Pass, Reason, Reply, Warning,
+    Lifecycle, MessageKind, NextTurn, Pass, Reason, Reply, Warning,
 };
 use crate::policy;
-use crate::rules::Change;
+use crate::rules::ConfigChange;
 use crate::safe::safe_line;
 use crate::time::Timestamp;
 use crate::view::Tone;
@@ -45,7 +45,7 @@ pub struct TimelineRow {
     /// The round that it belongs to.
     pub round: u32,
     /// The type of the message; nothing for what only follows from it.
-    pub kind: Option<Kind>,
+    pub kind: Option<MessageKind>,
     /// Who did it: an agent, `human` or `pairflow`.
     pub who: String,
     /// What, as the end of a sentence that begins with who.
@@ -114,7 +114,7 @@ fn row(envelope: &Envelope, who: String, what: &str, tone: Tone) -> TimelineRow 
 fn permission(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Body::HumanReply(reply) = &envelope.event.body else { return None };
     let open = before.gate.questions.iter().find(|open| Some(&open.id) == envelope.event.in_reply_to.as_ref())?;
-    let (agent, what) = wanted(open).filter(|_| envelope.event.sender == Party::Human)?;
+    let (agent, what) = open.wanted().filter(|_| envelope.event.sender == Party::Human)?;
     Some(match reply.decision {
         Some(Decision::Accept) => with(&format!("allows {agent} once: {what}"), &reply.message),
         _ => with(&format!("does not allow {agent}: {what}"), &reply.message),
@@ -131,7 +131,7 @@ fn void_review(before: &BubbleState, envelope: &Envelope) -> Option<String> {
         (true, false) => "files changed during its turn",
         (false, _) => "checks changed before it was judged",
     };
-    let again = verdict.next == Next::Review && verdict.clean.is_none();
+    let again = verdict.next == NextTurn::Review && verdict.clean.is_none();
     again.then(|| format!("the clean review of {by} does not count: {why}; {by} reviews again"))
 }
 
@@ -165,7 +165,7 @@ fn told(envelope: &Envelope) -> Option<(String, Tone)> {
         Body::DonePackage(done) => (format!("done: commit {}, {}", done.commit.short(), done.summary), Tone::Good),
         Body::Lifecycle(fact) => lifecycle(fact),
         Body::Evidence(evidence) => found(evidence),
-        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
+        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == NextTurn::Implement => {
             let (agent, why) = (&verdict.seats.implementer, policy::told(&verdict.reasons).join(", "));
             (format!("sends the work back to {agent} before a review: {why}"), Tone::Bad)
         }
@@ -286,7 +286,7 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
 }
 
 /// Says what became of one value: "commands.test: make test -> make check".
-pub fn changed(change: &Change) -> String {
+pub fn changed(change: &ConfigChange) -> String {
     let shown = |value: &Value| match value {
         Value::Null => "nothing".to_owned(),
         Value::String(text) => one_line(text),
@@ -305,9 +305,9 @@ fn found(evidence: &Evidence) -> (String, Tone) {
                 Outcome::CouldNotCheck { .. } => Tone::Warn,
             };
             let place = match receipt.place {
-                Place::Worktree | Place::Checkout => "",
-                Place::Fresh => " in a fresh checkout",
-                Place::Base => " on the base",
+                CheckPlace::Worktree | CheckPlace::Checkout => "",
+                CheckPlace::Fresh => " in a fresh checkout",
+                CheckPlace::Base => " on the base",
             };
             (format!("check {}{place} {}", receipt.check, ended(receipt)), tone)
         }

@@ -6,11 +6,11 @@
 use std::time::{Duration, Instant};
 
 use pairflow_core::bubble::{BubbleState, Command, Decided, PassCommand, Refusal, decide, earlier};
-use pairflow_core::counted::counted;
 use pairflow_core::facts::Finding;
 use pairflow_core::ids::{MsgId, Party};
-use pairflow_core::log::{Body, Envelope, Event, GateDecision, Key, Lifecycle, Warning};
+use pairflow_core::log::{Body, Envelope, Event, GateDecision, Lifecycle, RetryKey, Warning};
 use pairflow_core::respond::handle;
+use pairflow_core::text::counted;
 use pairflow_core::view::inbox::inbox_ndjson;
 use pairflow_core::view::messages::message_file;
 
@@ -179,7 +179,7 @@ impl Bubble {
 
     /// Insists that `command` says what the record `id`, which has the same key, says.
     pub(crate) fn insist_same(&self, id: Option<&MsgId>, command: &Command) -> Result<(), EngineError> {
-        let (Some(Key(key)), Some(id)) = (given(command), id) else { return Ok(()) };
+        let (Some(RetryKey(key)), Some(id)) = (given(command), id) else { return Ok(()) };
         let mut differs = false;
         self.log.visit(&mut |envelope| differs |= envelope.id == *id && !is_same_command(&envelope, command))?;
         if differs {
@@ -248,7 +248,7 @@ fn nothing_to_record(
 }
 
 /// The key that was given; one that was made of the content needs no comparison.
-fn given(command: &Command) -> Option<&Key> {
+fn given(command: &Command) -> Option<&RetryKey> {
     match command {
         Command::Pass(pass) => pass.key.as_ref(),
         Command::AskHuman { key, .. }

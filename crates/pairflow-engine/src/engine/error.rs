@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pairflow_core::bubble::{Caller, Refusal, Unseen};
+use pairflow_core::bubble::{Refusal, RefusedCaller, Unseen};
 use pairflow_core::config::ConfigErrors;
 use pairflow_core::ids::BubbleId;
 
@@ -19,7 +19,7 @@ pub enum EngineError {
         /// Which bubble.
         id: BubbleId,
         /// Who asked.
-        caller: Caller,
+        caller: RefusedCaller,
         /// Why.
         refusal: Box<Refusal>,
     },

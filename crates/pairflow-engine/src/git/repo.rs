@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::safe::steers;
-use pairflow_core::similar::distance;
+use pairflow_core::text::distance;
 
 use super::{Git, GitCall, GitError, GitOutput};
 use crate::regular;

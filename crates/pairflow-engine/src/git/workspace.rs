@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::facts::FileChange;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId};
-use pairflow_core::log::Workspace as Record;
+use pairflow_core::log::WorkspaceRecord as Record;
 use tempfile::TempDir;
 
 use super::isolation::IsolatedGitDir;

@@ -327,7 +327,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use pairflow_core::bubble::Phase;
-    use pairflow_core::config::{Layer, Layers, Source};
+    use pairflow_core::config::{ConfigSource, Layer, Layers};
 
     use super::*;
 
@@ -386,7 +386,7 @@ mod tests {
 
     fn hook(port: u16) -> Webhook {
         let text = format!("notifications.webhook = \"http://127.0.0.1:{port}/s3cret\"\n");
-        let user = Layer::parse("config.toml", &text, Source::User).unwrap();
+        let user = Layer::parse("config.toml", &text, ConfigSource::User).unwrap();
         Layers { user, ..Layers::default() }.webhook().unwrap()
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::rules::ChecksIn;
 
@@ -23,7 +23,7 @@ pub(super) const OUTPUT_LIMIT: usize = 4 * 1024 * 1024;
 /// A checkout that is set up.
 pub(super) struct CheckDir {
     checkout: Checkout,
-    place: Place,
+    place: CheckPlace,
     setup: Option<String>,
     timeout: Duration,
     env: Vec<(String, String)>,
@@ -47,13 +47,13 @@ pub(super) struct CheckCommand<'a> {
 
 impl CheckCommand<'_> {
     /// Returns a receipt for this command.
-    pub(super) fn receipt(self, outcome: Outcome, tail: String, place: Place) -> Receipt {
+    pub(super) fn receipt(self, outcome: Outcome, tail: String, place: CheckPlace) -> Receipt {
         let (check, command, tree) = (self.name.to_owned(), self.command.to_owned(), self.tree.clone());
         Receipt { check, command, tree, outcome, duration_ms: 0, output: None, place, tail }
     }
 
     /// Returns a result for which nothing was run.
-    pub(super) fn without_run(self, outcome: Outcome, text: String, place: Place) -> CheckResult {
+    pub(super) fn without_run(self, outcome: Outcome, text: String, place: CheckPlace) -> CheckResult {
         let output = format!("{text}\n").into_bytes();
         CheckResult { receipt: self.receipt(outcome, text, place), output }
     }
@@ -85,14 +85,14 @@ type SetupResult<T> = Result<Result<T, SetupFailure>, EngineError>;
 
 impl CheckDir {
     /// Brings a checkout to `commit` and sets it up. The setup command runs again if its inputs have changed.
-    pub(super) fn open(context: Context<'_>, commit: &CommitId, place: Place) -> SetupResult<Self> {
+    pub(super) fn open(context: Context<'_>, commit: &CommitId, place: CheckPlace) -> SetupResult<Self> {
         let Context { bubble, state, cancel, .. } = context;
         let repo = Repo::discover(bubble.control.repo())?;
         let like = bubble.workspace(state)?;
         let checkout = match place {
-            Place::Checkout | Place::Base => Checkout::warm(&repo, &like, commit)?,
+            CheckPlace::Checkout | CheckPlace::Base => Checkout::warm(&repo, &like, commit)?,
             // Where checks run in the worktree, no second checkout is kept.
-            Place::Fresh | Place::Worktree => Checkout::fresh(&repo, &like, commit)?,
+            CheckPlace::Fresh | CheckPlace::Worktree => Checkout::fresh(&repo, &like, commit)?,
         };
         let ports = lease(&bubble.engine.dirs.state, checkout.path(), DEFAULT_COUNT)?;
         let mut checkout = Self {
@@ -120,7 +120,7 @@ impl CheckDir {
         used: Option<Self>,
         context: Context<'_>,
         commit: &CommitId,
-        place: Place,
+        place: CheckPlace,
     ) -> SetupResult<Self> {
         let fits = |checkout: &Self| {
             checkout.checkout.commit() == commit && checkout.place == place && checkout.clear().is_ok()
@@ -212,7 +212,7 @@ impl CheckDir {
             name: command.name,
             command: command.command,
             workspace: self.checkout.path(),
-            place: if self.checkout.is_fresh() { Place::Fresh } else { self.place },
+            place: if self.checkout.is_fresh() { CheckPlace::Fresh } else { self.place },
             tree: command.tree,
             timeout: self.timeout,
             max_output: OUTPUT_LIMIT,
@@ -248,10 +248,10 @@ impl Bubble {
 }
 
 /// Returns where reproducers run.
-pub(super) fn place(state: &BubbleState) -> Place {
+pub(super) fn place(state: &BubbleState) -> CheckPlace {
     match state.rules.checks_in {
-        ChecksIn::Checkout => Place::Checkout,
-        ChecksIn::Worktree => Place::Worktree,
+        ChecksIn::Checkout => CheckPlace::Checkout,
+        ChecksIn::Worktree => CheckPlace::Worktree,
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command};
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{CommitId, FindingId, TreeId};
 use pairflow_core::rules::{Check, ChecksIn};
@@ -22,13 +22,13 @@ use crate::process::Cancel;
 /// Runs one check; returns `None` if it was cancelled. The checkout is kept for the next command.
 pub(super) fn run_one(
     context: Context<'_>,
-    (check, place): (&Check, Place),
+    (check, place): (&Check, CheckPlace),
     checkout: &mut Option<CheckDir>,
 ) -> Result<Option<Command>, EngineError> {
     let Context { bubble, state, .. } = context;
     let Some(workspace) = &state.evidence.workspace else { return Ok(None) };
     let (tree, commit) = match &state.evidence.snapshot {
-        Some(snapshot) if place != Place::Base => (&snapshot.tree, &snapshot.commit),
+        Some(snapshot) if place != CheckPlace::Base => (&snapshot.tree, &snapshot.commit),
         _ => (&workspace.base_tree, &workspace.base),
     };
     let command = CheckCommand { name: &check.name, command: &check.command, tree };
@@ -40,8 +40,8 @@ pub(super) fn run_one(
             *checkout = None;
             check_red_green(context, check)?
         }
-        _ if place == Place::Base && known.passed() => {
-            Some(command.without_run(Outcome::Passed, PASSED_BEFORE.to_owned(), Place::Base))
+        _ if place == CheckPlace::Base && known.passed() => {
+            Some(command.without_run(Outcome::Passed, PASSED_BEFORE.to_owned(), CheckPlace::Base))
         }
         _ if state.rules.checks_in == ChecksIn::Worktree => run_in_worktree(context, command, place)?,
         _ => run_on_site(context, command, (commit, place, false), checkout)?,
@@ -49,7 +49,7 @@ pub(super) fn run_one(
     let Some(checked) = checked else { return Ok(None) };
     // What pairflow reads from the tree itself is the same in any place.
     let receipt = Receipt { place, ..store_output(bubble, checked)? };
-    if place == Place::Base {
+    if place == CheckPlace::Base {
         known.note(&receipt);
     } else {
         write_tests_file(bubble, state, &receipt)?;
@@ -61,7 +61,7 @@ pub(super) fn run_one(
 fn run_on_site(
     context: Context<'_>,
     command: CheckCommand<'_>,
-    (commit, place, may_change_files): (&CommitId, Place, bool),
+    (commit, place, may_change_files): (&CommitId, CheckPlace, bool),
     checkout: &mut Option<CheckDir>,
 ) -> Result<Option<CheckResult>, EngineError> {
     let mut ready = match CheckDir::again(checkout.take(), context, commit, place)? {
@@ -79,13 +79,13 @@ fn run_on_site(
 fn run_in_worktree(
     context: Context<'_>,
     command: CheckCommand<'_>,
-    place: Place,
+    place: CheckPlace,
 ) -> Result<Option<CheckResult>, EngineError> {
     let Context { bubble, state, cancel, .. } = context;
     let workspace = bubble.workspace(state)?;
     workspace.connected()?;
     // Before the first turn there may be files from the setup command.
-    let ready = if place == Place::Base { observe(&workspace)? } else { command.tree.clone() };
+    let ready = if place == CheckPlace::Base { observe(&workspace)? } else { command.tree.clone() };
     let ports = state.evidence.workspace.as_ref().map(|record| port_variables(record.port, record.ports));
     let now = || match observe(&workspace) {
         Ok(now) if now == ready => Ok(command.tree.clone()),
@@ -217,7 +217,7 @@ pub(crate) fn check_merged(
     let running = |command: &str| say(&format!("running '{command}' on the merged tree"));
     let context = Context { bubble, state, cancel: &cancel, locked: joined.locked };
     state.rules.setup.iter().for_each(|command| running(command));
-    let mut checkout = match CheckDir::open(context, joined.commit, Place::Fresh)? {
+    let mut checkout = match CheckDir::open(context, joined.commit, CheckPlace::Fresh)? {
         Ok(checkout) => checkout,
         Err(SetupFailure::NotSetUp(ran)) => return Ok(Some(ran.receipt)),
         Err(SetupFailure::Cancelled) => return Err(cancelled()),

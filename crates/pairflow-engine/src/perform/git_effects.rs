@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command, CommitOrder, Phase, Turn};
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::ids::Party;
-use pairflow_core::log::{CommitIdentity, Conflict, Person, Workspace as Record};
+use pairflow_core::log::{CommitIdentity, Conflict, Person, WorkspaceRecord as Record};
 
 use super::checkout::OUTPUT_LIMIT;
 use super::checks::store_output;
@@ -83,7 +83,7 @@ pub(crate) fn set_up(
         name: "setup",
         command,
         workspace: Path::new(&record.path),
-        place: Place::Worktree,
+        place: CheckPlace::Worktree,
         tree: &record.base_tree,
         timeout: Duration::from_secs(state.rules.check_timeout_secs),
         max_output: OUTPUT_LIMIT,

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
+use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::gates::document::{DocumentCheck, examine, report};
 use pairflow_core::gates::{TestChange, TestChangeKind, is_test_file, may_hold_tests, weakened};
 use pairflow_core::ids::TreeId;
@@ -52,7 +52,7 @@ pub(super) fn check_document(
     let tail = tail(output.as_bytes(), TAIL.0, TAIL.1);
     let took = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let command = CheckCommand { name: &check.name, command: &check.command, tree };
-    let receipt = Receipt { duration_ms: took, ..command.receipt(outcome, tail, Place::Checkout) };
+    let receipt = Receipt { duration_ms: took, ..command.receipt(outcome, tail, CheckPlace::Checkout) };
     Ok(CheckResult { receipt, output: output.into_bytes() })
 }
 
@@ -112,13 +112,13 @@ pub(super) fn check_red_green(context: Context<'_>, check: &Check) -> Result<Opt
     let command = CheckCommand { name: &check.name, command: &check.command, tree: &snapshot.tree };
     if snapshot.whole.is_some() {
         let why = "too many files changed to tell which of them are tests".to_owned();
-        return Ok(Some(command.without_run(Outcome::CouldNotCheck { why: why.clone() }, why, Place::Checkout)));
+        return Ok(Some(command.without_run(Outcome::CouldNotCheck { why: why.clone() }, why, CheckPlace::Checkout)));
     }
     let tests = changed_tests(snapshot);
     if !tests.iter().any(|path| is_test_file(path)) {
         let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
         let outcome = Outcome::Failed { exit: None, timed_out: false };
-        return Ok(Some(command.without_run(outcome, why.to_owned(), Place::Checkout)));
+        return Ok(Some(command.without_run(outcome, why.to_owned(), CheckPlace::Checkout)));
     }
     let mut checkout = match CheckDir::open(context, &workspace.base, place(state))? {
         Ok(checkout) => checkout,

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use pairflow_core::bubble::{BubbleState, Command, HeadSeen, Seen, evolve, found_author};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, WorktreeSeen, evolve, found_author};
 use pairflow_core::facts::{Counted, FileChange, Snapshot, Whole};
 use pairflow_core::ids::{CommitId, Party, TreeId};
 use pairflow_core::log::{Body, Evidence};
@@ -169,7 +169,7 @@ pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId
 }
 
 /// Compares the worktree with the newest snapshot.
-pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<Seen, EngineError> {
+pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<WorktreeSeen, EngineError> {
     let workspace = bubble.workspace(state)?;
     let tree = observe(&workspace)?;
     let differing = match state.tree() {
@@ -178,7 +178,7 @@ pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<Seen, EngineError> {
         }
         _ => Vec::new(),
     };
-    Ok(Seen { tree, differing })
+    Ok(WorktreeSeen { tree, differing })
 }
 
 /// Returns which branch the worktree is on; fails if something else is in its place.

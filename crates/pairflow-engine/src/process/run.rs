@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pairflow_core::counted::counted;
 use pairflow_core::safe::safe;
+use pairflow_core::text::counted;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::group::ProcessGroup;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
+use pairflow_core::log::Places;
 use pairflow_core::log::frame::LineHash;
-use pairflow_core::log::machine::Places;
 use pairflow_core::log::scan::{End, Head, Scan, Scanned};
 use pairflow_core::log::{Envelope, Machine};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::frame::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::{Head, Scan};
-use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
+use pairflow_core::log::seal::{JudgedSeals, SealKey, SealScan, SealState, Sealer, TailScan};
 use pairflow_core::log::{Event, Machine};
 use pairflow_core::time::Moment;
 
@@ -116,7 +116,7 @@ impl<M: Machine> Log<M> {
     }
 
     /// Judges every seal since the log was created or last adopted, and counts the appends before that.
-    pub fn seals(&self, key: &SealKey) -> Result<(Judged, usize), StoreError> {
+    pub fn seals(&self, key: &SealKey) -> Result<(JudgedSeals, usize), StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let mut scan = SealScan::<M::Body>::new(key);
         read::lines(&*handle, 0, &mut |line| {

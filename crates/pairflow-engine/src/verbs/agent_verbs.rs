@@ -6,13 +6,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, Seen};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, WorktreeSeen};
 use pairflow_core::facts::{Answers, Explanation, Finding, RowState, Seat, Step};
 use pairflow_core::findings::Row;
 use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::gates::diff::HunkHeader;
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
-use pairflow_core::log::{Body, Intent, Key};
+use pairflow_core::log::{Body, Intent, RetryKey};
 use pairflow_core::rules::DriverKind;
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub enum AgentRequest {
         #[serde(default)]
         refs: Vec<String>,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// It has read its brief.
     BriefRead,
@@ -52,7 +52,7 @@ pub enum AgentRequest {
         #[serde(default)]
         reviewed: Vec<u32>,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
 }
 
@@ -83,7 +83,7 @@ pub struct PassRequest {
     /// The slices of a long change that were read.
     pub reviewed: Vec<u32>,
     /// The retry key, if one was given.
-    pub key: Option<Key>,
+    pub key: Option<RetryKey>,
 }
 
 /// The reply to a verb.
@@ -210,7 +210,7 @@ impl Bubble {
             }
             AgentRequest::Converged { summary, refs, explanation, reviewed, key } => {
                 let (summary, refs) = self.message(state, &summary, &refs)?;
-                let seen = Seen { tree: TreeId(String::new()), differing: Vec::new() };
+                let seen = WorktreeSeen { tree: TreeId(String::new()), differing: Vec::new() };
                 Command::Converged { by, summary, refs, explanation, reviewed, seen, key }
             }
         })

@@ -3,7 +3,7 @@
 use std::io;
 
 use pairflow_core::bubble::{BubbleState, Command, Phase, decide};
-use pairflow_core::config::{Edit, Layer, Layers, Recorded, Resolved, Subject, changes, render_bubble_toml};
+use pairflow_core::config::{Edit, Layer, Layers, LogLine, Resolved, Subject, changes, render_bubble_toml};
 use pairflow_core::log::{Body, CommitIdentity, Lifecycle};
 use pairflow_core::rules::Rules;
 
@@ -94,9 +94,9 @@ impl Bubble {
     }
 
     /// Returns the line of the log that gave each key its value in force.
-    pub fn config_lines(&self) -> Result<impl Fn(&str) -> Recorded, EngineError> {
+    pub fn config_lines(&self) -> Result<impl Fn(&str) -> LogLine, EngineError> {
         let mut rules: Option<Rules> = None;
-        let mut lines: Vec<(String, Recorded)> = Vec::new();
+        let mut lines: Vec<(String, LogLine)> = Vec::new();
         let mut first = 0;
         self.log().visit(&mut |envelope| {
             let Body::Lifecycle(fact) = &envelope.event.body else { return };
@@ -109,14 +109,14 @@ impl Bubble {
             match rules.replace((**now).clone()) {
                 None => first = envelope.seq,
                 Some(before) => {
-                    let line = Recorded { seq: envelope.seq, by };
+                    let line = LogLine { seq: envelope.seq, by };
                     lines.extend(changes(&before, now).into_iter().map(|change| (change.key, line)));
                 }
             }
         })?;
         Ok(move |key: &str| {
             let newest = lines.iter().rev().find(|(one, _)| one == key).map(|(_, line)| *line);
-            newest.unwrap_or(Recorded { seq: first, by: "create" })
+            newest.unwrap_or(LogLine { seq: first, by: "create" })
         })
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use pairflow_core::bubble::{BubbleState, Command};
-use pairflow_core::counted::counted;
+use pairflow_core::text::counted;
 
 use super::Executor;
 use crate::engine::{Bubble, EngineError};

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use pairflow_core::bubble::{BubbleState, Caller, Command, Committed, Phase, Refusal, Seen, decide, missing_checks};
+use pairflow_core::bubble::{
+    BubbleState, Command, Committed, Phase, Refusal, RefusedCaller, WorktreeSeen, decide, missing_checks,
+};
 use pairflow_core::ids::TreeId;
-use pairflow_core::log::{Body, Key, Lifecycle};
+use pairflow_core::log::{Body, Lifecycle, RetryKey};
 use pairflow_core::rules::Rules;
 use pairflow_core::view::inbox::inbox;
 
@@ -102,14 +104,14 @@ impl Bubble {
 
     /// Returns the refusal of a person's verb.
     pub(super) fn refuse_person(&self, refusal: Refusal) -> EngineError {
-        EngineError::Refused { id: self.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) }
+        EngineError::Refused { id: self.id.clone(), caller: RefusedCaller::Person, refusal: Box::new(refusal) }
     }
 
     /// Approves the package, provided that the worktree is still what was reviewed.
     ///
     /// `shown` is the SHA-256 of the package that the person read; by default the current one. If another package is up
     /// for approval by now, another process was faster.
-    pub fn approve(&self, shown: Option<&str>, key: Option<Key>) -> Result<Applied, EngineError> {
+    pub fn approve(&self, shown: Option<&str>, key: Option<RetryKey>) -> Result<Applied, EngineError> {
         let state = self.load()?.state;
         let present = match &state.phase {
             Phase::ReadyForApproval(request) => request.package_sha256.as_str(),
@@ -119,7 +121,7 @@ impl Bubble {
         self.restore_worktree(&state)?;
         let seen = match &state.phase {
             Phase::ReadyForApproval(_) => seen(self, &state)?,
-            _ => Seen { tree: TreeId(String::new()), differing: Vec::new() },
+            _ => WorktreeSeen { tree: TreeId(String::new()), differing: Vec::new() },
         };
         self.apply(&Command::Approve { package_sha256, seen, key }).map_err(|error| match error {
             EngineError::Refused { id, caller, refusal }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pairflow_core::config::{Layer, Layers, Set, resolve};
-use pairflow_core::facts::{Outcome as Said, Place};
+use pairflow_core::facts::{CheckPlace, Outcome as Said};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::checks::{CheckRun, run_check};
@@ -158,7 +158,7 @@ fn checked(repo: &Repo, worktree: &Worktree, taken: &KeptSnapshot, command: &str
         name: "test",
         command,
         workspace: checkout.path(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
         tree: &taken.tree,
         timeout: Duration::from_secs(60),
         max_output: 1 << 20,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
-use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, Seen};
-use pairflow_core::log::{Body, Envelope, Key, Lifecycle};
+use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, WorktreeSeen};
+use pairflow_core::log::{Body, Envelope, Lifecycle, RetryKey};
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Applied, Engine, EngineError, UserDirs};
 use pairflow_engine::store::RealDisk;
@@ -133,7 +133,7 @@ impl Raced {
 /// Two commands of which only one can win in this state, and how its record is known.
 fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
     let both = |make: &dyn Fn(&str) -> Command| [make(&format!("a{round}")), make(&format!("b{round}"))];
-    let key = |words: &str| Some(Key(words.to_owned()));
+    let key = |words: &str| Some(RetryKey(words.to_owned()));
     match &state.phase {
         Phase::Created => {
             let start = Command::Start { rules: Box::new(state.rules.clone()) };
@@ -150,7 +150,7 @@ fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bo
             (both(&reply), |it| matches!(it.event.body, Body::HumanReply(_)))
         }
         Phase::ReadyForApproval(request) => {
-            let seen = Seen { tree: request.tree.clone(), differing: Vec::new() };
+            let seen = WorktreeSeen { tree: request.tree.clone(), differing: Vec::new() };
             let package_sha256 = request.package_sha256.clone();
             let approve = |words: &str| Command::Approve {
                 package_sha256: package_sha256.clone(),

@@ -8,11 +8,11 @@ use pairflow_core::bubble::{
     BubbleState, Command, Effect, HeadSeen, PassCommand, Phase, Refusal, advance, create, owed,
 };
 use pairflow_core::facts::{
-    Answers, Dispute, Explanation, FileChange, Finding, Outcome, Place, Receipt, RowState, Seat, Snapshot,
+    Answers, CheckPlace, Dispute, Explanation, FileChange, Finding, Outcome, Receipt, RowState, Seat, Snapshot,
 };
 use pairflow_core::findings::Row;
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{Body, Decision, Envelope, Event, Ground, Lifecycle, Pass, QuestionKind, Workspace};
+use pairflow_core::log::{Body, Decision, Envelope, Event, Ground, Lifecycle, Pass, QuestionKind, WorkspaceRecord};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
@@ -402,7 +402,7 @@ impl Bubble {
                 Command::SnapshotTaken { snapshot: snapshot(code, since, author.clone()) }
             }
             Effect::RunCheck { check, place } => {
-                let passes = *place == Place::Base || code.checks_pass();
+                let passes = *place == CheckPlace::Base || code.checks_pass();
                 let receipt = receipt(&check.name, &check.command, tree, passes);
                 Command::Checked { receipt: Receipt { place: *place, ..receipt } }
             }
@@ -468,12 +468,12 @@ fn receipt(check: &str, command: &str, tree: TreeId, passes: bool) -> Receipt {
         duration_ms: 10,
         output: None,
         tail: String::new(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     }
 }
 
-fn workspace() -> Workspace {
-    Workspace {
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/work/lab".to_owned(),
         git_dir: "/repo/.git/worktrees/lab".to_owned(),
         common_dir: "/repo/.git".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pairflow_core::bubble::{BubbleState, Phase, Refusal, StateName};
-use pairflow_core::log::{Body, Kind};
+use pairflow_core::log::{Body, MessageKind};
 use pairflow_core::respond::handle;
 
 use super::run::play;
@@ -136,10 +136,10 @@ fn kind(body: &Body) -> String {
     let name = name.trim_matches('"');
     let json: serde_json::Value = serde_json::from_str(&body.to_json()).expect("a payload is written as JSON");
     let detail = match body.kind() {
-        Kind::Lifecycle => json.get("event"),
-        Kind::Evidence => json.get("kind"),
-        Kind::Control => json.get("action"),
-        Kind::ApprovalDecision => json.get("decision"),
+        MessageKind::Lifecycle => json.get("event"),
+        MessageKind::Evidence => json.get("kind"),
+        MessageKind::Control => json.get("action"),
+        MessageKind::ApprovalDecision => json.get("decision"),
         _ => None,
     };
     match detail.and_then(|detail| detail.as_str()) {

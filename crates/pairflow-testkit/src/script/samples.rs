@@ -1,13 +1,13 @@
 //! One command of each kind, made to fit a given state as well as it can.
 
 use pairflow_core::bubble::{
-    BubbleState, Command, HeadSeen, Hindrance, PassCommand, Seen, Stage, found_author, missing_checks,
+    BubbleState, Command, HeadSeen, Hindrance, PassCommand, Stage, WorktreeSeen, found_author, missing_checks,
 };
 use pairflow_core::facts::Seat;
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt, Snapshot};
 use pairflow_core::facts::{Explanation, Finding, Severity};
-use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, Workspace};
+use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, WorkspaceRecord};
 use pairflow_core::time::{Moment, Timestamp};
 
 /// A command with a name for tables, and the moment at which it is sent.
@@ -80,7 +80,7 @@ fn of_people(state: &BubbleState) -> Vec<(&'static str, Command)> {
         refs: Vec::new(),
         key: None,
     };
-    let differs = Seen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
+    let differs = WorktreeSeen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
     let token = Command::MintToken { agent: state.rounds.seats.implementer.clone(), token_sha256: "token".to_owned() };
     let waive = |what| Command::Waive { what, reason: "known".to_owned() };
     vec![
@@ -230,13 +230,13 @@ fn first_row(state: &BubbleState) -> FindingId {
     state.ledger.open().next().map_or(FindingId(1), |row| row.id)
 }
 
-fn approve(state: &BubbleState, seen: Seen) -> Command {
+fn approve(state: &BubbleState, seen: WorktreeSeen) -> Command {
     let package_sha256 = state.phase.request().map(|request| request.package_sha256.clone()).unwrap_or_default();
     Command::Approve { package_sha256, seen, key: None }
 }
 
-fn seen(state: &BubbleState) -> Seen {
-    Seen { tree: tree(state), differing: Vec::new() }
+fn seen(state: &BubbleState) -> WorktreeSeen {
+    WorktreeSeen { tree: tree(state), differing: Vec::new() }
 }
 
 fn tree(state: &BubbleState) -> TreeId {
@@ -271,7 +271,7 @@ fn snapshot(tree: TreeId, author: Option<Party>) -> Snapshot {
 fn checked(state: &BubbleState, outcome: Outcome) -> Command {
     let first = state.rules.checks.first();
     let (name, command) = first.map_or(("", ""), |check| (&check.name, &check.command));
-    let place = missing_checks(state).first().map_or(Place::Checkout, |(_, place)| *place);
+    let place = missing_checks(state).first().map_or(CheckPlace::Checkout, |(_, place)| *place);
     Command::Checked { receipt: Receipt { place, ..receipt(state, name, command, outcome) } }
 }
 
@@ -290,12 +290,12 @@ fn receipt(state: &BubbleState, check: &str, command: &str, outcome: Outcome) ->
         duration_ms: 10,
         output: None,
         tail: String::new(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     }
 }
 
-fn workspace() -> Workspace {
-    Workspace {
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/work/demo".to_owned(),
         git_dir: "/repo/.git/worktrees/demo".to_owned(),
         common_dir: "/repo/.git".to_owned(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pairflow_core::bubble::{Command, Effect, HeadSeen, PassCommand, create, owed};
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
-use pairflow_core::log::{Body, Ground, Key, Lifecycle, Workspace};
+use pairflow_core::log::{Body, Ground, Lifecycle, RetryKey, WorkspaceRecord};
 use pairflow_core::rules::Rules;
 use pairflow_engine::clock::Clock;
 use pairflow_engine::engine::{Bubble, ControlDir, Engine, EngineError, UserDirs};
@@ -40,7 +40,7 @@ fn running() -> SimDisk {
     let log: Log = Log::new(Arc::new(disk.clone()), ControlDir::of(Path::new(REPO)).files(&id()), id())
         .owned(Registry::new(Arc::new(disk.clone()), "/own".into()));
     log.create(&create(created), SimClock::new().now()).unwrap();
-    let workspace = Workspace {
+    let workspace = WorkspaceRecord {
         path: "/work".to_owned(),
         git_dir: "/repo/.git".to_owned(),
         common_dir: "/repo/.git".to_owned(),
@@ -77,7 +77,7 @@ fn a_repeated_command_is_acknowledged_only_when_its_record_is_durable() {
     let prepared = running();
     let agent = Rules::default().agents.implementer;
     let question = "which one?".to_owned();
-    let key = Key("once".to_owned());
+    let key = RetryKey("once".to_owned());
     let ask = Command::AskHuman { by: agent, question, refs: Vec::new(), key: Some(key.clone()) };
     let mut repeated = 0;
     for at in 1..80 {
@@ -135,7 +135,7 @@ fn prepared() -> SimDisk {
     disk
 }
 
-fn workspace() -> Workspace {
+fn workspace() -> WorkspaceRecord {
     serde_json::from_value(serde_json::json!({
         "path": "/work/b1", "git_dir": "/repo/.git/worktrees/b1", "common_dir": "/repo/.git",
         "base": "c0ffee", "base_tree": "7ee", "port": 4000, "ports": 10,

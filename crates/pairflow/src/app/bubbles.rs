@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::DriverKind;
-use pairflow_core::similar::distance;
+use pairflow_core::text::distance;
 use pairflow_core::view::ForeignNotice;
 use pairflow_engine::engine::{Bubble, Denial, Engine, EngineError, Listed, UserDirs};
 use pairflow_engine::git::GitError;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pairflow_core::bubble::{BubbleState, StateName};
-use pairflow_core::findings::Shown as ReproducerState;
+use pairflow_core::findings::ReproducerState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{DriverKind, Permissions, Rules};
 use pairflow_core::safe::revealed;

@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::{Command, Phase, Refusal};
 use pairflow_core::ids::FindingId;
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 use pairflow_engine::engine::{Bubble, EngineError};
 
 use super::{
@@ -44,7 +44,7 @@ fn approve(args: ApproveArgs, app: &App, out: &mut Out) -> Result<(), CommandErr
         _ => None,
     };
     out.progress(format_args!("comparing the worktree of {} with the reviewed tree …", bubble.id));
-    let applied = bubble.approve(shown, args.key.map(Key)).map_err(|error| explain_refusal(&bubble, error))?;
+    let applied = bubble.approve(shown, args.key.map(RetryKey)).map_err(|error| explain_refusal(&bubble, error))?;
     app.hands().wake(&bubble)?;
     if args.json {
         return status::print_json(app, out, &bubble, &applied.state);
@@ -113,7 +113,7 @@ fn request_rework(args: RequestReworkArgs, app: &App, out: &mut Out) -> Result<(
     let mut refs = Vec::new();
     let message = bubble.inline(&text, &mut refs)?;
     let command =
-        Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(Key) };
+        Command::Rework { message, reject: args.reject, findings: args.findings, refs, key: args.key.map(RetryKey) };
     let applied = bubble.apply(&command)?;
     app.hands().wake(&bubble)?;
     if args.json {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use pairflow_core::bubble::{BubbleState, Command, Phase};
-use pairflow_core::config::{Edit, Explained, Layer, Origin, Set, Setting, changes, resolve};
+use pairflow_core::config::{ConfigSetting, Edit, Explained, Layer, Origin, Set, changes, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Person;
-use pairflow_core::rules::{Change, Rules};
+use pairflow_core::rules::{ConfigChange, Rules};
 use pairflow_core::view::timeline::changed;
 use pairflow_engine::config::{LoadError, person_layer};
 use pairflow_engine::detect::{Detected, DetectedCommand, detect};
@@ -36,7 +36,7 @@ pub enum ConfigCommand {
     /// Show every value and its source
     #[command(after_help = "Example:\n  pairflow config explain login-race")]
     Explain(ExplainArgs),
-    /// Change the configuration of a bubble; the change is recorded in its log
+    /// ConfigChange the configuration of a bubble; the change is recorded in its log
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArgs),
     /// Apply an edited bubble.toml: shows the changes and asks
@@ -66,7 +66,7 @@ pub struct SetArgs {
     pub repo: Option<PathBuf>,
     /// What to set; values are written as in a file, text also without quotes
     #[arg(value_name = "KEY=VALUE", required = true)]
-    pub settings: Vec<Setting>,
+    pub settings: Vec<ConfigSetting>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -133,7 +133,7 @@ fn set(app: &App, out: &mut Out, args: &SetArgs) -> Result<(), CommandError> {
 
 /// Has the bubble's commit made as git says now.
 fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), CommandError> {
-    let [Setting { value: Some(value), .. }] = &args.settings[..] else {
+    let [ConfigSetting { value: Some(value), .. }] = &args.settings[..] else {
         return Err(CommandError::usage(format_args!("{IDENTITY} must be set alone: {IDENTITY}=current.")));
     };
     if value != "current" {
@@ -146,7 +146,7 @@ fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), Co
     }
     let author = |author: Option<Person>| json!(author.map(|author| author.to_string()));
     let (old, new) = (author(before.and_then(|identity| identity.author)), author(identity.author));
-    tell(out, bubble, &[Change { key: IDENTITY.to_owned(), old, new }], args.json)
+    tell(out, bubble, &[ConfigChange { key: IDENTITY.to_owned(), old, new }], args.json)
 }
 
 fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError> {
@@ -170,7 +170,7 @@ fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError>
 pub(crate) fn show_edit(out: &mut Out, bubble: &Bubble, state: &BubbleState, edit: &Edit) -> Result<(), CommandError> {
     bubble.allow(state, &Command::Configure { rules: Box::new(edit.rules.clone()) })?;
     out.note(format_args!("bubble.toml changes the configuration of bubble {}", bubble.id));
-    for Change { key, old, new } in &edit.changes {
+    for ConfigChange { key, old, new } in &edit.changes {
         out.note(format_args!("  {key}: {} -> {}", whole(old), whole(new)));
     }
     Ok(())
@@ -191,7 +191,7 @@ pub(crate) fn put_in_force(
     bubble: &Bubble,
     seen: &BubbleState,
     rules: &Rules,
-) -> Result<Vec<Change>, CommandError> {
+) -> Result<Vec<ConfigChange>, CommandError> {
     let state = bubble.configure(seen, rules)?;
     let changes = changes(&seen.rules, &state.rules);
     if !changes.is_empty() && state.phase != Phase::Created {
@@ -200,7 +200,7 @@ pub(crate) fn put_in_force(
     Ok(changes)
 }
 
-fn tell(out: &mut Out, bubble: &Bubble, changes: &[Change], json: bool) -> Result<(), CommandError> {
+fn tell(out: &mut Out, bubble: &Bubble, changes: &[ConfigChange], json: bool) -> Result<(), CommandError> {
     if json {
         return out.json("config_changed/1", &Changed { bubble_id: &bubble.id, changes });
     }
@@ -215,7 +215,7 @@ fn tell(out: &mut Out, bubble: &Bubble, changes: &[Change], json: bool) -> Resul
 #[derive(Serialize)]
 struct Changed<'a> {
     bubble_id: &'a BubbleId,
-    changes: &'a [Change],
+    changes: &'a [ConfigChange],
 }
 
 fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError> {

@@ -5,7 +5,7 @@
 mod logs;
 mod machine;
 
-use pairflow_core::counted::counted;
+use pairflow_core::text::counted;
 use serde::Serialize;
 
 use super::{App, Args, CommandEntry, CommandError, Exit, Out, RepoArg, TextLine, Tone, command};

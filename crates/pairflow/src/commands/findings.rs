@@ -1,6 +1,6 @@
 //! `pairflow findings`: the ledger.
 
-use pairflow_core::findings::{Row, Shown};
+use pairflow_core::findings::{ReproducerState, Row};
 use pairflow_core::view::ledger::{LedgerShown, SCHEMA};
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Grid, Out, TextLine, Tone, anyone, command};
@@ -67,11 +67,11 @@ fn stand(row: &Row) -> String {
     let closed = if row.settled && matches!(row.state.name(), "fixed" | "disputed") { ", closed" } else { "" };
     let late = if row.late() { ", late" } else { "" };
     let proof = match row.reproducer.as_ref().map(|one| one.stand) {
-        Some(Shown::Fails) => ", reproducer fails",
-        Some(Shown::Passes) => ", reproducer passes",
-        Some(Shown::Dropped) => ", reproducer dropped",
+        Some(ReproducerState::Fails) => ", reproducer fails",
+        Some(ReproducerState::Passes) => ", reproducer passes",
+        Some(ReproducerState::Dropped) => ", reproducer dropped",
         None if row.withdrawn > 0 => ", reproducer withdrawn",
-        Some(Shown::Pending) | None => "",
+        Some(ReproducerState::Pending) | None => "",
     };
     format!("{}{closed}{late}{proof}", row.stands())
 }

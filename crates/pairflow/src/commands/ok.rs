@@ -1,9 +1,9 @@
 //! `pairflow ok`: package, yes, approve, commit.
 
 use pairflow_core::bubble::{BubbleState, Command, Phase};
-use pairflow_core::counted::counted;
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::safe::revealed_bytes;
+use pairflow_core::text::counted;
 use pairflow_core::view::criterion;
 use pairflow_core::view::plain::plain;
 use pairflow_core::view::status::Status;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, FromArgMatches};
 use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Seat, Step};
 use pairflow_core::findings::feedback;
-use pairflow_core::findings::feedback::{Claim, Feedback};
+use pairflow_core::findings::feedback::{Feedback, ReviewClaim};
 use pairflow_core::ids::{FindingId, MsgId};
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 use pairflow_core::view::StateFields;
 use pairflow_core::view::waiting::WaitFor;
 use pairflow_engine::verbs::{AgentReply, AgentRequest, PassRequest};
@@ -212,7 +212,7 @@ fn handover(app: &App, args: &PassArgs) -> Result<PassRequest, CommandError> {
         discuss: reviewed.discuss,
         insists: reviewed.insists,
         reviewed: args.review.reviewed.clone(),
-        key: args.key.clone().map(Key),
+        key: args.key.clone().map(RetryKey),
     })
 }
 
@@ -236,7 +236,7 @@ fn reviewed(app: &App, args: &ReviewArgs) -> Result<Declared, CommandError> {
         let read = feedback::read(&text).map_err(|why| CommandError::usage(format_args!("{file}: {why}")))?;
         insists = read.insists();
         let Feedback { claim, findings: more, confirm: taken, reopen: refused, retract: withdrawn, .. } = read;
-        discuss = claim == Claim::NeedsDiscussion;
+        discuss = claim == ReviewClaim::NeedsDiscussion;
         findings.extend(more);
         confirm.extend(taken);
         reopen.extend(refused);
@@ -302,7 +302,7 @@ pub const ASK_HUMAN: CommandEntry = command!("ask-human", Agents, AskHumanArgs, 
 fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let sender = app.sender(args.id.as_deref())?;
     let question = app.message("--question", &args.question)?;
-    let heard = sender.say(AgentRequest::AskHuman { question, refs: args.refs, key: args.key.map(Key) })?;
+    let heard = sender.say(AgentRequest::AskHuman { question, refs: args.refs, key: args.key.map(RetryKey) })?;
     if args.json {
         return out.json("recorded/1", &RecordedCall::of(&heard));
     }
@@ -316,7 +316,7 @@ fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), Command
     Ok(())
 }
 
-/// Claim, as the reviewer, that the work has converged
+/// ReviewClaim, as the reviewer, that the work has converged
 ///
 /// Counts as a clean review if it completes all criteria. Otherwise it is refused and every unmet criterion is named.
 #[derive(Debug, Clone, Args)]
@@ -352,7 +352,7 @@ fn converged(args: ConvergedArgs, app: &App, out: &mut Out) -> Result<(), Comman
     let sender = app.sender(args.id.as_deref())?;
     let summary = app.message("--summary", &args.summary)?;
     let explanation = explanation(app, args.explain.as_deref())?;
-    let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(Key));
+    let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(RetryKey));
     let heard = sender.say(AgentRequest::Converged { summary, refs, explanation, reviewed, key })?;
     sender.warn_if_alone(out);
     if args.json {

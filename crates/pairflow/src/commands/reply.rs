@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::{Command, Phase};
 use pairflow_core::ids::MsgId;
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, nonempty, people, status};
 use crate::args::DecisionArg;
@@ -48,8 +48,13 @@ fn run(args: ReplyArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let mut refs = Vec::new();
     let message = bubble.inline(&text, &mut refs)?;
     let question = args.question.map(MsgId);
-    let command =
-        Command::Reply { message, question, decision: args.decision.map(Into::into), refs, key: args.key.map(Key) };
+    let command = Command::Reply {
+        message,
+        question,
+        decision: args.decision.map(Into::into),
+        refs,
+        key: args.key.map(RetryKey),
+    };
     let state = bubble.apply(&command)?.state;
     app.hands().wake(&bubble)?;
     if args.json {

@@ -1,8 +1,8 @@
 //! `pairflow verify`: recomputes the certificate.
 
-use pairflow_core::counted::counted;
 use pairflow_core::facts::Certificate;
 use pairflow_core::safe::safe_line;
+use pairflow_core::text::counted;
 use pairflow_engine::verbs::{VerifyAnswer, VerifyReport, verify};
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, TextLine, Tone, anyone, command};

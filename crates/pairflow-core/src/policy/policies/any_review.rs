@@ -1,7 +1,7 @@
 //! A policy of the tests: whatever a review says, the work is accepted once its checks pass. It shows what a policy has to
 //! say for itself, and what the seam gives it.
 
-use crate::log::{Next, Reason};
+use crate::log::{NextTurn, Reason};
 use crate::policy::{Conclusion, Facts, Look, Policy};
 
 /// Accepts after any review.
@@ -21,9 +21,9 @@ impl Policy for AnyReview {
         let seats = facts.rounds.seats.clone();
         match facts.failing() {
             why if why.is_empty() => {
-                Conclusion { clean, next: Next::Accept, seats, reasons: vec![Reason::ReviewsSuffice] }
+                Conclusion { clean, next: NextTurn::Accept, seats, reasons: vec![Reason::ReviewsSuffice] }
             }
-            why => Conclusion { clean: None, next: Next::Implement, seats, reasons: why },
+            why => Conclusion { clean: None, next: NextTurn::Implement, seats, reasons: why },
         }
     }
 }

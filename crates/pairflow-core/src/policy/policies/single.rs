@@ -1,7 +1,7 @@
 //! The `single` policy: one agent, checked by pairflow, reviewed by nobody.
 
-use crate::log::{Next, Reason};
-use crate::policy::send_back::{concluded, send_back};
+use crate::log::{NextTurn, Reason};
+use crate::policy::seam::{concluded, send_back};
 use crate::policy::{After, Conclusion, Facts, Look, Policy, questions};
 
 /// The policy of a task without a reviewer.
@@ -19,11 +19,11 @@ impl Policy for Single {
     fn after_work(&self, facts: Facts<'_>) -> After {
         let why = facts.failing();
         if why.is_empty() {
-            return concluded(facts, Next::Accept, vec![Reason::ChecksSuffice]);
+            return concluded(facts, NextTurn::Accept, vec![Reason::ChecksSuffice]);
         }
         match send_back(facts, why.clone()) {
             // There is nobody to look at it all the same: the person is asked, then it goes back.
-            After::Review if was_asked(facts) => concluded(facts, Next::Implement, why),
+            After::Review if was_asked(facts) => concluded(facts, NextTurn::Implement, why),
             After::Review => After::Ask(questions::fails_unreviewed(facts, &why)),
             after => after,
         }
@@ -34,7 +34,7 @@ impl Policy for Single {
         let (seats, mut reasons) = (facts.rounds.seats.clone(), facts.objections(&[]));
         // A check that has not run leaves the implementer nothing to fix.
         reasons.retain(|reason| !matches!(reason, Reason::CheckMissing { .. }));
-        let next = if reasons.is_empty() { Next::Accept } else { Next::Implement };
+        let next = if reasons.is_empty() { NextTurn::Accept } else { NextTurn::Implement };
         Conclusion { clean: None, next, seats, reasons }
     }
 }

@@ -8,9 +8,9 @@
 use crate::facts::{CleanReview, RowState, Seat, Seats};
 use crate::findings::Row;
 use crate::ids::AgentId;
-use crate::log::{Next, Question, Reason};
-use crate::policy::send_back::{concluded, send_back};
-use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet, criteria, questions};
+use crate::log::{NextTurn, Question, Reason};
+use crate::policy::seam::{concluded, send_back};
+use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet, questions};
 use crate::rules::Rules;
 
 /// The policy of a bubble.
@@ -28,7 +28,9 @@ impl Policy for Strict {
     fn after_work(&self, facts: Facts<'_>) -> After {
         let why = facts.failing();
         match why.is_empty() {
-            true if suffices(facts.rules, facts.streak) => concluded(facts, Next::Accept, vec![Reason::ReviewsSuffice]),
+            true if suffices(facts.rules, facts.streak) => {
+                concluded(facts, NextTurn::Accept, vec![Reason::ReviewsSuffice])
+            }
             true => After::Review,
             false => send_back(facts, why),
         }
@@ -44,18 +46,18 @@ impl Policy for Strict {
         let (clean, next, seats) = match () {
             () if reasons.is_empty() && suffices(facts.rules, &streak) => {
                 reasons.push(Reason::ReviewsSuffice);
-                (Some(review), Next::Accept, facts.rounds.seats.clone())
+                (Some(review), NextTurn::Accept, facts.rounds.seats.clone())
             }
             () if reasons.is_empty() => {
                 reasons.push(Reason::AnotherReviewNeeded);
-                (Some(review), Next::Review, next_seats(facts, look.by))
+                (Some(review), NextTurn::Review, next_seats(facts, look.by))
             }
             // Spec: if files changed in its turn, a reviewer has not reviewed what is there now, so it reviews again.
             // The same holds if checks changed before the review could be judged.
             () if reasons.iter().all(|reason| has_nothing_to_fix(look, reason)) => {
-                (None, Next::Review, facts.rounds.seats.clone())
+                (None, NextTurn::Review, facts.rounds.seats.clone())
             }
-            () => (None, Next::Implement, facts.rounds.seats.clone()),
+            () => (None, NextTurn::Implement, facts.rounds.seats.clone()),
         };
         Conclusion { clean, next, seats, reasons }
     }
@@ -81,8 +83,8 @@ impl Policy for Strict {
         let missing = || Unmet::Reviews { by: facts.streak.iter().map(|review| review.agent.clone()).collect() };
         let reviews = (!suffices(facts.rules, facts.streak)).then(missing);
         let alternation = (!alternated(facts)).then_some(Unmet::NoAlternation);
-        let evidence = criteria::work(facts).chain(criteria::findings(facts)).chain(criteria::checks(facts));
-        let rest = criteria::questions(facts).into_iter().chain(criteria::person(facts));
+        let evidence = facts.unmet_work().chain(facts.unmet_findings()).chain(facts.unmet_checks());
+        let rest = facts.unmet_questions().into_iter().chain(facts.unmet_explanation());
         evidence.chain(reviews).chain(alternation).chain(rest).collect()
     }
 

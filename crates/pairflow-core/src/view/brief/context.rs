@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::bubble::BubbleState;
 use crate::facts::{RowState, Seat, Severity, Snapshot};
-use crate::findings::{Row, Shown, feedback};
+use crate::findings::{ReproducerState, Row, feedback};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
 use crate::policy::Facts;
-use crate::progress::{CheckState, Said};
+use crate::progress::{CheckState, HandoverSummary};
 use crate::rules::{BubbleKind, Check, DriverKind, Prd};
 use crate::view::words::{change, changes, ended, rest, title, weakened};
 
@@ -113,7 +113,7 @@ pub(super) struct BriefContext<'a> {
     failing: Vec<String>,
     /// Whether it came back because the base was merged.
     merged: bool,
-    handed_over: Option<&'a Said>,
+    handed_over: Option<&'a HandoverSummary>,
     outline: &'a str,
     open: Vec<FindingContext<'a>>,
     settled: Vec<FindingContext<'a>>,
@@ -280,7 +280,7 @@ fn approved<'a>(state: &BubbleState, path: &'a str, sha256: &str) -> ApprovedDoc
 }
 
 /// What the other seat said last. A reviewer is not told what another reviewer thinks of the same tree.
-fn handed_over<'a>(state: &'a BubbleState, agent: &AgentId, seat: Seat) -> Option<&'a Said> {
+fn handed_over<'a>(state: &'a BubbleState, agent: &AgentId, seat: Seat) -> Option<&'a HandoverSummary> {
     let other = state.gate.summaries.iter().rev().find(|said| said.seat != seat);
     other.filter(|said| said.agent != *agent || state.rules.agents.same_model())
 }
@@ -288,7 +288,7 @@ fn handed_over<'a>(state: &'a BubbleState, agent: &AgentId, seat: Seat) -> Optio
 fn finding(row: &Row) -> FindingContext<'_> {
     let line = row.line.map(|line| format!(":{line}")).unwrap_or_default();
     let said = row.history.iter().rev().find(|change| change.to == row.state && !change.note.is_empty());
-    let reproducer = row.reproducer.as_ref().filter(|one| one.stand == Shown::Fails);
+    let reproducer = row.reproducer.as_ref().filter(|one| one.stand == ReproducerState::Fails);
     FindingContext {
         id: row.id,
         severity: row.severity,

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::bubble::Phase;
 use crate::facts::{Finding, Outcome, Receipt, Seat};
-use crate::findings::{Row, Shown};
+use crate::findings::{ReproducerState, Row};
 use crate::ids::{FindingId, Party};
 use crate::log::{ApprovalDecision, Decision, GateDecision, QuestionKind};
 use crate::view::Tone;
@@ -150,10 +150,10 @@ fn history(page: &PageContext<'_>, row: &Row) -> Markup {
                 p {
                     code { (SafeText(&reproducer.command)) }
                     @match reproducer.stand {
-                        Shown::Pending => " has not been run yet",
-                        Shown::Fails => " fails: the fault is there",
-                        Shown::Passes => " failed once, and passes now",
-                        Shown::Dropped => " did not show the fault, and no longer counts",
+                        ReproducerState::Pending => " has not been run yet",
+                        ReproducerState::Fails => " fails: the fault is there",
+                        ReproducerState::Passes => " failed once, and passes now",
+                        ReproducerState::Dropped => " did not show the fault, and no longer counts",
                     }
                 }
             }

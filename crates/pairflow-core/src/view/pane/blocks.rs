@@ -1,10 +1,10 @@
 //! What each part of the view says.
 
 use crate::bubble::{BubbleState, Phase, Stage, missing_checks};
-use crate::facts::{Place, RowState, Seat, Severity};
+use crate::facts::{CheckPlace, RowState, Seat, Severity};
 use crate::findings::Row;
 use crate::ids::AgentId;
-use crate::log::{Kind, QuestionKind};
+use crate::log::{MessageKind, QuestionKind};
 use crate::rules::DriverKind;
 use crate::safe::width;
 use crate::time::Timestamp;
@@ -103,7 +103,7 @@ fn doing(state: &BubbleState) -> StyledLine {
     let stage = state.phase.turn().map(|turn| &turn.stage);
     let opening = match (stage, missing_checks(state).first()) {
         (Some(Stage::Closing(_)), _) => "recording the tree".to_owned(),
-        (_, Some((check, Place::Base))) => format!("running check {} on the base", one_line(&check.name)),
+        (_, Some((check, CheckPlace::Base))) => format!("running check {} on the base", one_line(&check.name)),
         (_, Some((check, _))) => format!("running check {}", one_line(&check.name)),
         (_, None) => "writing the brief".to_owned(),
     };
@@ -295,7 +295,7 @@ pub(super) fn timeline(rows: &[TimelineRow], most: usize) -> Vec<StyledLine> {
             .join(StyledLine::of(Tone::Strong, &row.who).pad(9))
             .add(row.tone, &row.what)
     };
-    let shown: Vec<_> = rows.iter().rev().filter(|row| row.kind != Some(Kind::Delivery)).take(most).collect();
+    let shown: Vec<_> = rows.iter().rev().filter(|row| row.kind != Some(MessageKind::Delivery)).take(most).collect();
     shown.into_iter().rev().map(told).collect()
 }
 

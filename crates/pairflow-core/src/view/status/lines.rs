@@ -1,7 +1,7 @@
 //! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
 
 use crate::bubble::StateName;
-use crate::facts::Place;
+use crate::facts::CheckPlace;
 use crate::facts::RowState;
 use crate::ids::Party;
 use crate::progress::Spent;
@@ -230,7 +230,7 @@ fn missing(status: &Status) -> Vec<(String, Tone)> {
 fn checks(status: &Status) -> Vec<(String, Tone)> {
     let shown = |check: &CheckShown| {
         let (stand, tone) = check.stand.described();
-        let place = if check.place == Some(Place::Worktree) { ", in the agents' worktree" } else { "" };
+        let place = if check.place == Some(CheckPlace::Worktree) { ", in the agents' worktree" } else { "" };
         (format!("{}: {stand}{place} ({})", check.check, check.command), tone)
     };
     let by_hand = status.manual_checks.iter().map(|what| (format!("by hand: {what}"), Tone::Warn));

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::bubble::{BubbleState, OpenQuestion, Phase, StateName};
-use crate::facts::Place;
+use crate::facts::CheckPlace;
 use crate::facts::{CleanReview, RowState, Severity};
 use crate::findings::Row;
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
@@ -198,7 +198,7 @@ pub struct CheckShown {
     pub stand: CheckOutcome,
     /// Where it ran, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<CheckPlace>,
     /// The last lines of the output, if it failed.
     pub tail: Vec<String>,
     /// The file with the whole output, if it failed.

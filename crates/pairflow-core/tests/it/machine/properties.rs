@@ -6,7 +6,7 @@
 
 use pairflow_core::bubble::{BubbleState, StateName, next_deadline, owed};
 use pairflow_core::facts::Seat;
-use pairflow_core::log::{Body, Kind, Lifecycle};
+use pairflow_core::log::{Body, Lifecycle, MessageKind};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::BubbleKind;
 use pairflow_testkit::script::{ScriptRun, Sent, documented_moves, samples, stuck};
@@ -207,7 +207,7 @@ proptest! {
     #[test]
     fn no_sequence_of_commands_commits_without_approval(lines in life(80)) {
         let mut play = lived(&lines);
-        let approved = |play: &ScriptRun| play.log.iter().any(|envelope| envelope.event.body.kind() == Kind::ApprovalDecision);
+        let approved = |play: &ScriptRun| play.log.iter().any(|envelope| envelope.event.body.kind() == MessageKind::ApprovalDecision);
         for verb in ["human: commit", "raw commit-made", "raw record-done", "human: merge"] {
             if !approved(&play) {
                 play.line(verb);

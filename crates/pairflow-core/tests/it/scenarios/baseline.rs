@@ -1,6 +1,6 @@
 //! The checks on the base before there is any work, and once more in a fresh checkout before work is accepted.
 
-use pairflow_core::facts::Place;
+use pairflow_core::facts::CheckPlace;
 use pairflow_core::log::QuestionKind;
 use pairflow_core::view::inbox::inbox;
 use pairflow_testkit::script::{ScriptRun, check, play};
@@ -120,7 +120,7 @@ fn what_fails_only_in_a_fresh_checkout_is_one_question_and_keeps_the_work_from_b
          #2 RUNNING claude reviewer round 1
          #3 WAITING_HUMAN codex reviewer round 1 opening clean: claude failing: test asks: orchestrator: the check 'test' passed where build caches and installed packages are kept, and fails in a fresh checkout of the same tree.
          #4 RUNNING claude implementer round 2 clean: claude failing: test
-         #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again, and the check 'test' fails.
+         #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again; the check 'test' fails.
          #6 RUNNING claude implementer round 2 clean: claude failing: test
          #7 RUNNING codex reviewer round 2",
     );
@@ -135,7 +135,7 @@ fn another_setup_command_has_the_check_run_afresh_again_and_the_clean_review_hol
     play.line("test passes afresh");
     play.line("human: config setup 'make deps'");
     assert!(play.state.gate.questions.is_empty(), "{:?}", play.lines);
-    assert_eq!(play.state.evidence.receipts.last().unwrap().place, Place::Fresh);
+    assert_eq!(play.state.evidence.receipts.last().unwrap().place, CheckPlace::Fresh);
     assert!(play.lines.last().unwrap().contains("clean: claude"), "{:?}", play.lines);
 }
 
@@ -144,7 +144,7 @@ fn another_command_for_a_check_that_differs_is_judged_anew() {
     let mut play = play(DIFFERS);
     play.line("human: config test 'make clean test'");
     assert!(play.state.gate.questions.is_empty() && play.state.rounds.streak.is_empty(), "{:?}", play.lines);
-    assert_eq!(play.state.evidence.receipts.last().unwrap().place, Place::Checkout, "it is reviewed again first");
+    assert_eq!(play.state.evidence.receipts.last().unwrap().place, CheckPlace::Checkout, "it is reviewed again first");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn receipts_of_another_place_do_not_count() {
     play.line("human: config checks_in");
     assert!(play.state.rounds.streak.is_empty(), "{:?}", play.lines);
     assert!(
-        play.state.evidence.receipts.iter().all(|receipt| receipt.place == Place::Checkout),
+        play.state.evidence.receipts.iter().all(|receipt| receipt.place == CheckPlace::Checkout),
         "{:?}",
         play.state.evidence.receipts
     );

@@ -3,9 +3,9 @@
 
 use pairflow_core::bubble::{Unfounded, VerdictStand, recompute, recompute_verdicts};
 use pairflow_core::facts::{Certificate, CleanReview};
-use pairflow_core::facts::{Outcome, Place};
+use pairflow_core::facts::{CheckPlace, Outcome};
 use pairflow_core::ids::AgentId;
-use pairflow_core::log::{Body, Envelope, Evidence, Judged, Lifecycle, Next, Verdict};
+use pairflow_core::log::{Body, Envelope, Evidence, Judged, Lifecycle, NextTurn, Verdict};
 use pairflow_testkit::script::{ScriptRun, broken, check, play};
 
 #[test]
@@ -19,8 +19,8 @@ fn a_review_that_asks_for_changes_and_names_nothing_grave_is_refused() {
          claude: pass P2 'naming' P3 'a comma'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
-         refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
+         refused: the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve
+         refused: the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve
          #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 naming, F2 P3 a comma",
     );
 }
@@ -129,15 +129,15 @@ fn every_kind_of_verdict_is_recomputed_from_the_log() {
     let (claude, codex): (AgentId, AgentId) = ("claude".parse().unwrap(), "codex".parse().unwrap());
     let review = |by: &AgentId, round| Judged::Review { by: by.clone(), round };
     let expected = [
-        (review(&claude, 1), Next::Implement),
-        (review(&claude, 2), Next::Review),
-        (Judged::Waiver, Next::Stay),
-        (review(&codex, 2), Next::Review),
-        (Judged::Checks, Next::Stay),
-        (review(&claude, 2), Next::Review),
-        (review(&codex, 2), Next::Accept),
-        (Judged::Merge, Next::Recheck),
-        (Judged::Work, Next::Accept),
+        (review(&claude, 1), NextTurn::Implement),
+        (review(&claude, 2), NextTurn::Review),
+        (Judged::Waiver, NextTurn::Stay),
+        (review(&codex, 2), NextTurn::Review),
+        (Judged::Checks, NextTurn::Stay),
+        (review(&claude, 2), NextTurn::Review),
+        (review(&codex, 2), NextTurn::Accept),
+        (Judged::Merge, NextTurn::Recheck),
+        (Judged::Work, NextTurn::Accept),
     ];
     assert_eq!(recorded.collect::<Vec<_>>(), expected);
     assert_eq!(verdicts(&play, |_| {}), vec![VerdictStand::Follows; 9]);
@@ -149,7 +149,7 @@ fn a_changed_verdict_is_found() {
     let review = CleanReview { agent: "claude".parse().unwrap(), round: 1, own_work: false, tree: None };
     let differs = VerdictStand::Differs;
     assert_eq!(verdicts(&play, |one| one.clean = Some(review.clone()))[0], differs);
-    assert_eq!(verdicts(&play, |one| one.next = Next::Accept)[0], differs);
+    assert_eq!(verdicts(&play, |one| one.next = NextTurn::Accept)[0], differs);
     assert_eq!(verdicts(&play, |one| one.reasons.clear())[0], differs);
     assert_eq!(verdicts(&play, |one| one.on = Judged::Merge)[0], differs);
     assert_eq!(verdicts(&play, |one| std::mem::swap(&mut one.seats.implementer, &mut one.seats.reviewer))[0], differs);
@@ -222,7 +222,7 @@ fn failing_work_that_a_reviewer_got_all_the_same_is_found() {
 fn fail_every_check(log: &mut [Envelope]) {
     for envelope in log {
         if let Body::Evidence(Evidence::Receipt { receipt }) = &mut envelope.event.body
-            && receipt.place != Place::Base
+            && receipt.place != CheckPlace::Base
         {
             receipt.outcome = Outcome::Failed { exit: Some(1), timed_out: false };
         }

@@ -5,7 +5,7 @@
 //! reproducer, two different agents' clean reviews of it. Only the waivers of the person are an excuse.
 
 use pairflow_core::facts::Seat;
-use pairflow_core::log::{Body, ControlAction, Kind};
+use pairflow_core::log::{Body, ControlAction, MessageKind};
 use pairflow_testkit::script::{ScriptRun, play};
 use proptest::prelude::*;
 
@@ -126,7 +126,7 @@ proptest! {
             let reviews = play.state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer);
             perform(&mut play, if reviews && !matches!(act, Act::Meanwhile(_)) { &grave } else { act });
         }
-        let accepted = play.log.iter().any(|one| one.event.body.kind() == Kind::Convergence);
+        let accepted = play.log.iter().any(|one| one.event.body.kind() == MessageKind::Convergence);
         prop_assert!(!accepted);
     }
 }
@@ -140,7 +140,7 @@ fn random_reviews_do_reach_acceptance_so_that_the_judge_has_something_to_judge()
         let acts = proptest::collection::vec(act(), 1..60).new_tree(&mut runner).unwrap().current();
         let mut play = play("given max_rounds 4\nstart\ncodex edits a.rs\ncodex: pass");
         acts.iter().for_each(|act| perform(&mut play, act));
-        play.log.iter().any(|one| one.event.body.kind() == Kind::Convergence)
+        play.log.iter().any(|one| one.event.body.kind() == MessageKind::Convergence)
     });
     assert!(accepted.count() > 20);
 }

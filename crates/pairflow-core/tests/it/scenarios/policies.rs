@@ -1,7 +1,7 @@
 //! Other rules of the loop than those of a bubble, behind the same seam.
 
 use pairflow_core::bubble::{BubbleState, evolve, owed};
-use pairflow_core::log::{Body, Envelope, Event, Judged, Lifecycle, Next, Reason, Verdict};
+use pairflow_core::log::{Body, Envelope, Event, Judged, Lifecycle, NextTurn, Reason, Verdict};
 use pairflow_core::policy::Unmet;
 use pairflow_core::progress::CheckState;
 use pairflow_core::rules::Rules;
@@ -32,7 +32,7 @@ fn single_sends_failing_work_back_and_asks_about_the_same_failure() {
     assert_eq!((play.state.rounds.round, play.state.rounds.sent_back), (1, 1));
     play.line("codex: pass 'again'");
     let question = play.state.gate.questions[0].in_short();
-    assert_eq!(question, "codex handed over the same files again, and the check 'test' fails.");
+    assert_eq!(question, "codex handed over the same files again; the check 'test' fails.");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn no_policy_accepts_a_tree_that_changed_during_its_review() {
     play.line("claude edits b.rs");
     play.line("claude: pass clean");
     let verdict = last_verdict(&play);
-    assert_eq!((verdict.next, &verdict.reasons[..]), (Next::Review, &[Reason::TreeChanged][..]));
+    assert_eq!((verdict.next, &verdict.reasons[..]), (NextTurn::Review, &[Reason::TreeChanged][..]));
     assert!(verdict.clean.is_none() && play.state.rounds.streak.is_empty());
     // Nobody has to look at what passes its checks under this policy.
     assert!(play.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", play.lines);
@@ -111,7 +111,7 @@ fn no_policy_accepts_a_tree_whose_checks_changed_before_its_review_was_judged() 
     let config = "claude: pass clean (hold)\nhuman: config test 'make test'";
     let mut any = play(&format!("given policy any_review\nstart\ncodex edits a.rs\ncodex: pass\n{config}"));
     let reasons = [Reason::CheckMissing { check: "test".to_owned() }, Reason::ChecksChanged];
-    assert_eq!((last_verdict(&any).next, &last_verdict(&any).reasons[..]), (Next::Review, &reasons[..]));
+    assert_eq!((last_verdict(&any).next, &last_verdict(&any).reasons[..]), (NextTurn::Review, &reasons[..]));
     assert!(any.lines.last().unwrap().ends_with("claude reviewer round 1"), "{:?}", any.lines);
     any.line("claude: pass clean");
     assert!(any.lines.last().unwrap().contains("READY_FOR_APPROVAL"), "{:?}", any.lines);

@@ -1,8 +1,8 @@
 //! Evidence before opinions: work on which a check or a reproducer fails goes back before a review is paid for.
 
-use pairflow_core::facts::Place;
+use pairflow_core::facts::CheckPlace;
 use pairflow_core::facts::Seat;
-use pairflow_core::log::{Body, Evidence, Judged, Next};
+use pairflow_core::log::{Body, Evidence, Judged, NextTurn};
 use pairflow_core::policy::told;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
@@ -14,7 +14,7 @@ use super::ledger::rows;
 /// What the log says about work that went back: to whom, and why.
 fn sent_back(play: &ScriptRun) -> Vec<String> {
     let facts = play.log.iter().filter_map(|envelope| match &envelope.event.body {
-        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
+        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == NextTurn::Implement => {
             Some(format!("{}: {}", verdict.seats.implementer, told(&verdict.reasons).join(", ")))
         }
         _ => None,
@@ -72,7 +72,7 @@ fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
         |play: &ScriptRun| play.state.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
     let [question] = &asked(&play)[..] else { panic!("{:?}", play.lines) };
     for part in [
-        "codex handed over the same files again, and the check 'test' fails.",
+        "codex handed over the same files again; the check 'test' fails.",
         "'test' runs: ./test",
         "codex says: cannot be the code",
         "pairflow config set demo commands.test='…'",
@@ -97,7 +97,7 @@ fn work_that_changes_no_file_goes_back_and_is_then_asked_about_and_never_accepte
     assert_eq!(sent_back(&play), ["codex: it changes no file"]);
     play.line("codex: pass 'really nothing' empty");
     let question = &play.state.gate.questions[0].question;
-    assert!(question.starts_with("codex handed over the same files again, and it changes no file."), "{question}");
+    assert!(question.starts_with("codex handed over the same files again; it changes no file."), "{question}");
     let undone = "start\ncodex edits a.rs\ncodex: pass\nhuman deletes a.rs\nclaude: converged";
     let undone = pairflow_testkit::script::play(&format!(
         "given max_rounds 1\n{undone}\nclaude: pass clean\nclaude: pass clean"
@@ -221,7 +221,9 @@ fn handed_over_and_checked(play: &ScriptRun) -> (usize, usize) {
     let count = |wanted: fn(&Body) -> bool| play.log.iter().filter(|envelope| wanted(&envelope.event.body)).count();
     (
         count(|body| matches!(body, Body::Pass(_))),
-        count(|body| matches!(body, Body::Evidence(Evidence::Receipt { receipt }) if receipt.place != Place::Base)),
+        count(
+            |body| matches!(body, Body::Evidence(Evidence::Receipt { receipt }) if receipt.place != CheckPlace::Base),
+        ),
     )
 }
 

@@ -22,9 +22,9 @@ fn at_the_cap_a_person_is_asked_once() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 rounds have not brought an agreement; 2 P0/P1 findings are open.
+         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 rounds have ended without agreement; 2 P0/P1 findings are open.
          nothing happens
-         refused: a person is asked first: 2 rounds have not brought an agreement; 2 P0/P1 findings are open.",
+         refused: a person is asked first: 2 rounds have ended without agreement; 2 P0/P1 findings are open.",
     );
 }
 
@@ -69,10 +69,10 @@ fn continue_goes_on_where_the_loop_would_have_gone_with_a_fresh_budget() {
          claude: pass P1 'still none'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
          #4 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #6 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one round has not brought an agreement; 2 P0/P1 findings are open.",
+         #6 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one round has ended without agreement; 2 P0/P1 findings are open.",
     );
 }
 
@@ -87,7 +87,7 @@ fn an_answer_without_a_decision_means_continue() {
          human: reply 'go on'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
          #4 RUNNING codex implementer round 2 open: F1 P1 no rollback",
     );
 }
@@ -103,7 +103,7 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
          #4 READY_FOR_APPROVAL round 1 tree1",
     );
     let play = play(
@@ -152,7 +152,7 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
          #3 RUNNING claude reviewer round 1 opening unchecked: test
          #4 RUNNING claude reviewer round 1 opening
          #5 RUNNING claude reviewer round 1 failing: test
-         #6 WAITING_HUMAN codex implementer round 1 opening failing: test asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
+         #6 WAITING_HUMAN codex implementer round 1 opening failing: test asks: orchestrator: one round has ended without agreement; no P0/P1 finding is open.
          refused: the work cannot be accepted as it is: the check 'test' fails on this tree
          #7 RUNNING codex implementer round 2 failing: test",
     );
@@ -162,7 +162,7 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
 fn accept_is_refused_while_the_tree_has_no_review() {
     let mut play = play(&looks(12));
     let question = &play.state.gate.questions[0];
-    assert_eq!(question.in_short(), "12 reviews have not brought an agreement; no P0/P1 finding is open.");
+    assert_eq!(question.in_short(), "12 reviews have ended without agreement; no P0/P1 finding is open.");
     play.line("human: reply accept");
     let refused = "refused: the work cannot be accepted as it is: this tree has not been reviewed";
     assert_eq!(play.lines.last().unwrap(), refused);
@@ -185,10 +185,10 @@ fn accept_is_refused_while_another_question_is_open() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
-         #4 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open., codex: is it worth it?
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
+         #4 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open., codex: is it worth it?
          refused: the work cannot be accepted as it is: one question is not answered
-         #5 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #5 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
          #6 READY_FOR_APPROVAL round 1 tree1",
     );
 }

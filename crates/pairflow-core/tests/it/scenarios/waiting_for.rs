@@ -156,8 +156,8 @@ fn the_word_that_a_document_is_understood() {
         "Now          codex: hand over (you are asked in 5 min 0 s)
 Waiting for  a second clean review of this tree by another agent (clean so far:
              claude)
-             a person's word that the document is understood; it is asked for
-             once all else holds
+             a person's confirmation that the document is understood; it is
+             asked for once all else holds
 ",
     );
 }

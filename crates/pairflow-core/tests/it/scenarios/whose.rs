@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::{advance, owed};
 use pairflow_core::ids::{AgentId, Party};
-use pairflow_core::log::{Body, Envelope, Event, Kind, QuestionKind, Warning};
+use pairflow_core::log::{Body, Envelope, Event, QuestionKind, Warning};
 use pairflow_core::time::Timestamp;
 use pairflow_core::view::status::{Status, render};
 use pairflow_testkit::script::{ScriptRun, play};
@@ -105,7 +105,7 @@ fn a_question_that_does_not_say_so_is_about_the_turns_holder() {
     let mut play = after(&["codex: shows 'trust'"]);
     let question = &play.log.last().unwrap().event.body;
     assert!(question.to_json().contains(r#""about":"codex""#), "{}", question.to_json());
-    let old = Body::from_json(Kind::HumanQuestion, r#"{"question":"a dialog","kind":"dialog"}"#).unwrap();
+    let old = Body::HumanQuestion(serde_json::from_str(r#"{"question":"a dialog","kind":"dialog"}"#).unwrap());
     assert_eq!(old.to_json(), r#"{"question":"a dialog","kind":"dialog"}"#);
     play.state.gate.questions[0].about = None;
     play.line("codex: shows 'trust'");
@@ -160,7 +160,7 @@ fn nobody_waits_for_more_than_eight_days() {
     assert!(far.state.presence.parked.is_none());
     assert_eq!(asked(&far), [about("codex", QuestionKind::Limit)]);
     let question = &far.state.gate.questions[0].question;
-    assert!(question.contains("allows until 20") && question.contains(" UTC: weekly limit."), "{question}");
+    assert!(question.contains("account until 20") && question.contains(" UTC: weekly limit."), "{question}");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn an_account_that_should_be_usable_again_is_a_question_and_no_wait() {
     assert!(over.state.presence.parked.is_none());
     assert_eq!(asked(&over), [about("codex", QuestionKind::Limit)]);
     assert!(
-        over.state.gate.questions[0].question.contains("account allows: usage limit."),
+        over.state.gate.questions[0].question.contains("account: usage limit."),
         "{:?}",
         over.state.gate.questions[0]
     );
@@ -215,8 +215,8 @@ fn a_restart_that_nobody_could_carry_out_is_refused_with_the_way_on() {
         (&["codex: asks 'which db?'"][..], "answer first with 'pairflow reply demo --question msg_"),
         (&["codex: holds 'Bash ls'"], "answer first with 'pairflow reply demo --question msg_"),
         (&["wait 6m", "claude: asks 'which db?'"], "answer first with 'pairflow reply demo --question msg_"),
-        (&["human: pause"], "it is paused, and has to be resumed first"),
-        (&["wait 6m", "human: pause"], "it is paused, and has to be resumed first"),
+        (&["human: pause"], "it is paused; resume it first"),
+        (&["wait 6m", "human: pause"], "it is paused; resume it first"),
     ] {
         let mut play = after(lines);
         let before = (play.log.len(), asked(&play));

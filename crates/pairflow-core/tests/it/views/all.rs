@@ -1,10 +1,10 @@
 //! What people, agents and programs are shown of a bubble, in every state that matters, and whatever the texts are.
 
-use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Seen, create, evolve};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, WorktreeSeen, create, evolve};
+use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::facts::{Explanation, Finding};
-use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, Warning, Workspace};
+use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, Warning, WorkspaceRecord};
 use pairflow_core::log::{MAX_TEXT, MAX_TITLE};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
@@ -170,8 +170,8 @@ fn rules() -> Rules {
     }
 }
 
-fn workspace() -> Workspace {
-    Workspace {
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/home/me/wt/demo".to_owned(),
         git_dir: String::new(),
         common_dir: String::new(),
@@ -207,8 +207,8 @@ fn failed() -> Outcome {
     Outcome::Failed { exit: Some(101), timed_out: false }
 }
 
-fn seen(tree: &str) -> Seen {
-    Seen { tree: TreeId(tree.to_owned()), differing: Vec::new() }
+fn seen(tree: &str) -> WorktreeSeen {
+    WorktreeSeen { tree: TreeId(tree.to_owned()), differing: Vec::new() }
 }
 
 fn text_of(play: &Play, name: &str) -> String {
@@ -628,7 +628,7 @@ fn hostile_play(text: &str) -> Play {
     play.run(Command::Start { rules: Box::new(rules.clone()) });
     play.run(Command::StartFailed { reason: text.to_owned() });
     play.run(Command::Start { rules: Box::new(rules) });
-    play.run(Command::WorkspaceReady { workspace: Workspace { path: text.to_owned(), ..workspace() } });
+    play.run(Command::WorkspaceReady { workspace: WorkspaceRecord { path: text.to_owned(), ..workspace() } });
     play.open();
     play.hand_over("codex", text, None);
     let mut taken = snapshot("codex", "aaaa", None);
@@ -644,7 +644,7 @@ fn hostile_play(text: &str) -> Play {
         duration_ms: 1,
         output: None,
         tail: text.to_owned(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     };
     play.run(Command::Checked { receipt: receipt("aaaa", Outcome::CouldNotCheck { why: text.to_owned() }) });
     play.run(Command::Checked { receipt: receipt("aaaa", Outcome::Passed) });

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Command, PassCommand, Refusal, Seen};
+use pairflow_core::bubble::{Command, PassCommand, Refusal, WorktreeSeen};
 use pairflow_core::facts::{Answers, Dispute, Finding, Step, StepName};
 use pairflow_core::policy::Unmet;
 use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
@@ -264,7 +264,7 @@ fn a_review_in_slices_is_clean_only_if_all_were_read() {
     let told = missing(&[2, 3]);
     assert_eq!(
         told.to_string(),
-        "of the 3 slices of this change these are not confirmed: 2, 3; a review that finds nothing grave covers all of them"
+        "these of the 3 slices of this change are not confirmed: 2, 3; a review that finds nothing severe covers all of them"
     );
     let next = told.next(&play.state.id, review(&[], &[]).caller(&play.state)).unwrap();
     assert_eq!(next, format!("pairflow brief {}", play.state.id));
@@ -294,7 +294,7 @@ fn convergence_needs_every_slice_too() {
             test_plan: "d".to_owned(),
         }),
         reviewed: reviewed.to_vec(),
-        seen: Seen { tree: play.state.tree().unwrap().clone(), differing: Vec::new() },
+        seen: WorktreeSeen { tree: play.state.tree().unwrap().clone(), differing: Vec::new() },
         key: None,
     };
     let refused = play.attempt(claim(&[2], &play)).unwrap_err();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Event;
-use pairflow_core::log::seal::{Judged, SealState};
+use pairflow_core::log::seal::{JudgedSeals, SealState};
 use pairflow_engine::store::{Foreign, Log, LogFiles, RealDisk, Registry, StateSource, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
 use pairflow_testkit::store::{
@@ -50,7 +50,7 @@ fn a_copied_log_is_foreign_until_it_is_adopted_and_the_original_stays_own() {
 fn adopt_copy<M: Sample>() {
     let (disk, log) = own::<M>();
     let key = registry(&disk, "/mine").key().unwrap().unwrap();
-    let sealed = |appends| Judged { worst: SealState::Own, appends };
+    let sealed = |appends| JudgedSeals { worst: SealState::Own, appends };
     assert_eq!((log.foreign().unwrap(), log.seals(&key).unwrap()), (None, (sealed(3), 0)));
     let copy = log_of::<M>(&disk, "/copy", "/mine");
     for dir in copy.files().dir.ancestors().collect::<Vec<_>>().into_iter().rev() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::config::Layer;
-use pairflow_core::counted::counted;
+use pairflow_core::text::counted;
 use pairflow_engine::engine::{Bubble, EngineError, Listed};
 use pairflow_engine::git::GitError;
 use pairflow_engine::store::{CacheCondition, Foreign, Salvage, StoreError};

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use pairflow_agents::spec::{OldestVersion, Version, spec_of};
 use pairflow_core::config::Layer;
-use pairflow_core::counted::counted;
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::CustomAgent;
 use pairflow_core::safe::safe_line;
+use pairflow_core::text::counted;
 use pairflow_engine::engine::ControlDir;
 use pairflow_engine::git::{OLDEST_GIT, Repo, is_recent, version};
 use pairflow_engine::process::{Cancel, Job, JobCommand, run};

@@ -223,7 +223,7 @@ fn a_person_can_live_with_a_finding_or_a_check_and_an_agent_cannot_say_so() {
     home.pairflow(&["waive", "--id", "b1", "tests", "--reason", "x"]).ends(1).says("there are test, lint");
     home.pairflow(&["waive", "--id", "b1", "F1"]).ends(2).says("--reason");
     home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "it is only ugly"]).ok();
-    home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "again"]).ends(1).says("finding F1 is waived already");
+    home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "again"]).ends(1).says("finding F1 is already waived");
     codex.pairflow(&["waive", "--id", "b1", "F1", "--withdraw"]).ends(77);
     home.pairflow(&["waive", "--id", "b1", "F1", "--withdraw", "--reason", "too ugly"]).ok().says("Withdrew");
     let history = home.pairflow(&["findings", "b1", "--history"]).ok().stdout;
