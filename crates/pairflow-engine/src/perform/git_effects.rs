@@ -1,21 +1,23 @@
-//! Effects on branch and worktree: the workspace before the first turn, the merge of the base branch, the commit of exactly
-//! the approved tree.
+//! Effects on branch and worktree: the workspace before the first turn, the records of snapshots, the merge of the base
+//! branch, the commit of exactly the approved tree.
 
+use std::cmp::Ordering;
 use std::path::Path;
 use std::time::Duration;
 
-use pairflow_core::bubble::{BubbleState, Command, CommitOrder, Phase, Turn};
-use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
-use pairflow_core::ids::Party;
-use pairflow_core::log::{CommitIdentity, Conflict, Person, WorkspaceRecord as Record};
+use pairflow_core::bubble::{BubbleState, Command, CommitOrder, Phase, Turn, evolve};
+use pairflow_core::facts::{CheckPlace, Counted, FileChange, Outcome, Receipt, Snapshot, Whole};
+use pairflow_core::ids::{CommitId, Party, TreeId};
+use pairflow_core::log::{Body, CommitIdentity, Conflict, Evidence, Person, WorkspaceRecord as Record};
 
 use super::checkout::OUTPUT_LIMIT;
 use super::checks::store_output;
-use super::turn::snapshot_record;
+use super::own_checks::weakened_tests;
 use crate::checks::{CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables, sentence};
 use crate::git::{
-    self, CommitRequest, GitError, Repo, UpdateRequest, Updated, Worktree, commit, commit_identity, keep, observe,
+    self, CommitRequest, GitCall, GitError, GitHead, KeptSnapshot, Repo, UpdateRequest, Updated, Worktree, changes,
+    commit, commit_identity, diff_text, head, ignore_changes, keep, observe,
 };
 use crate::process::Cancel;
 use crate::workspace::{DEFAULT_COUNT, WorkspaceRequest, discard, lease, prepare};
@@ -238,4 +240,143 @@ fn committer(
     let or_author = |person: Option<Person>| person.or_else(|| Some(author.clone()));
     let (author, committer) = (or_author(identity.author), or_author(identity.committer));
     Ok(Some(CommitIdentity { author, committer, ..identity }))
+}
+
+/// The longest diff that is kept as a file, in bytes.
+const DIFF_LIMIT: usize = 8 * 1024 * 1024;
+/// How many files a snapshot names in the log, and how many bytes they may take there; the rest is in a file.
+const LISTED: (usize, usize) = (1000, 200 * 1024);
+/// How many changed ignore files a snapshot names.
+const IGNORE_FILES: usize = 100;
+
+/// Compares a snapshot's tree with the base and with the snapshot before.
+pub(super) fn snapshot_record(
+    bubble: &Bubble,
+    state: &BubbleState,
+    author: Option<Party>,
+    taken: KeptSnapshot,
+) -> Result<Snapshot, EngineError> {
+    let workspace = bubble.workspace(state)?;
+    let git = workspace.git();
+    let base_tree = match &state.evidence.workspace {
+        Some(record) => record.base_tree.clone(),
+        None => taken.tree.clone(),
+    };
+    let changed = changes(&git, &base_tree, &taken.tree)?;
+    let since_last = match state.tree() {
+        Some(last) if *last != base_tree => changes(&git, last, &taken.tree)?,
+        _ => changed.clone(),
+    };
+    let scope = &state.rules.scope;
+    // An implementation must not change the document that it follows.
+    let pinned = |path: &String| state.rules.prd.iter().flat_map(|prd| &prd.documents).any(|(one, _)| one == path);
+    let outside = changed.iter().map(|change| &change.path).filter(|path| !scope.admits(path) || pinned(path));
+    let out_of_scope = outside.cloned().collect();
+    let mut ignore_changes = ignore_changes(&workspace, &changed);
+    ignore_changes.truncate(IGNORE_FILES);
+    let weakened = weakened_tests(&git, (&base_tree, &taken.tree), &changed)?;
+    fitting(
+        bubble,
+        Snapshot {
+            tree: taken.tree,
+            commit: taken.commit,
+            r#ref: taken.r#ref,
+            author,
+            changed,
+            since_last,
+            out_of_scope,
+            agent_head: agent_head(&workspace, state),
+            ignore_changes,
+            weakened,
+            whole: None,
+        },
+    )
+}
+
+/// Cuts lists that are too long for the log. The whole lists become files named by their hash.
+fn fitting(bubble: &Bubble, mut snapshot: Snapshot) -> Result<Snapshot, EngineError> {
+    let kept = (fit(&snapshot.changed), fit(&snapshot.since_last), fit(&snapshot.out_of_scope));
+    let (changed, since_last, outside) = (&mut snapshot.changed, &mut snapshot.since_last, &mut snapshot.out_of_scope);
+    if kept == (changed.len(), since_last.len(), outside.len()) {
+        return Ok(snapshot);
+    }
+    let whole = Whole {
+        changed: counted(bubble, changed)?,
+        since_last: counted(bubble, since_last)?,
+        out_of_scope: outside.len() as u64,
+    };
+    changed.truncate(kept.0);
+    since_last.truncate(kept.1);
+    outside.truncate(kept.2);
+    snapshot.whole = Some(Box::new(whole));
+    Ok(snapshot)
+}
+
+/// Returns how many entries from the beginning fit into the log.
+fn fit<T: serde::Serialize>(list: &[T]) -> usize {
+    let (most, mut room) = LISTED;
+    let fits = |one: &&T| {
+        let bytes = serde_json::to_vec(one).map_or(usize::MAX, |json| json.len() + 1);
+        let left = room.checked_sub(bytes);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    list.iter().take(most).take_while(fits).count()
+}
+
+/// Stores a list of files, a line each: status, lines added, lines removed, path.
+fn counted(bubble: &Bubble, list: &[FileChange]) -> Result<Counted, EngineError> {
+    let lines = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+    let mut text = String::new();
+    for FileChange { path, status, added, removed } in list {
+        let path = if path.contains(char::is_control) { path.escape_default().to_string() } else { path.clone() };
+        text.push_str(&format!("{status}\t{}\t{}\t{path}\n", lines(*added), lines(*removed)));
+    }
+    let name = bubble.artifacts().put_hashed("files", "txt", text.as_bytes())?;
+    let sum = |of: fn(&FileChange) -> Option<u64>| list.iter().filter_map(of).fold(0, u64::saturating_add);
+    let (added, removed) = (sum(|file| file.added), sum(|file| file.removed));
+    Ok(Counted { files: list.len() as u64, added, removed, list: format!("artifact://{name}") })
+}
+
+/// Returns the branch tip if agents committed on it. Such commits are recorded, but are not the product.
+fn agent_head(workspace: &Worktree, state: &BubbleState) -> Option<CommitId> {
+    let GitHead::Branch(branch) = head(&workspace.git_dir) else { return None };
+    let tip = workspace.git().run(GitCall::new(["rev-parse", "--verify", "--quiet", &branch])).ok()?.commit().ok()?;
+    let base = state.evidence.workspace.as_ref().map(|record| &record.base);
+    (Some(&tip) != base).then_some(tip)
+}
+
+/// Writes `artifacts/round-<nnn>.diff`: what this round changed, whoever changed it.
+pub(super) fn write_diff(
+    bubble: &Bubble,
+    state: &BubbleState,
+    workspace: &Worktree,
+    snapshot: &Snapshot,
+) -> Result<(), EngineError> {
+    let round = state.recorded_round();
+    let name = format!("round-{round:03}.diff");
+    if snapshot.since_last.is_empty() && bubble.dir().join("artifacts").join(&name).exists() {
+        return Ok(());
+    }
+    let base = state.evidence.workspace.as_ref().map(|record| record.base_tree.clone());
+    let Some(before) = trees_around(bubble, round)?.0.or(base) else { return Ok(()) };
+    let diff = diff_text(&workspace.git(), &before, &snapshot.tree, DIFF_LIMIT)?;
+    Ok(bubble.log().project_artifact(&name, &diff)?)
+}
+
+/// Returns the newest recorded trees of the rounds before `round`, and of that round.
+pub(crate) fn trees_around(bubble: &Bubble, round: u32) -> Result<(Option<TreeId>, Option<TreeId>), EngineError> {
+    let mut state = BubbleState::new(bubble.id.clone());
+    let (mut before, mut after) = (None, None);
+    for envelope in bubble.log().envelopes()? {
+        if let Body::Evidence(Evidence::Snapshot { snapshot }) = &envelope.event.body {
+            match state.recorded_round().cmp(&round) {
+                Ordering::Less => before = Some(snapshot.tree.clone()),
+                Ordering::Equal => after = Some(snapshot.tree.clone()),
+                Ordering::Greater => {}
+            }
+        }
+        state = evolve(state, &envelope);
+    }
+    Ok((before, after))
 }

@@ -5,12 +5,9 @@ mod checks;
 mod git_effects;
 mod own_checks;
 mod settle;
-mod turn;
 
 pub(crate) use checks::{MergedCommit, check_merged};
-pub(crate) use git_effects::{commit_now, is_same_patch, set_up};
+pub(crate) use git_effects::{commit_now, is_same_patch, set_up, trees_around};
 pub(crate) use own_checks::document_paths;
 pub(crate) use settle::BubbleLock;
-pub use settle::{Settled, settle};
-pub(crate) use turn::trees_around;
-pub use turn::{head_seen, seen, write_projections};
+pub use settle::{Settled, head_seen, seen, settle, write_projections};

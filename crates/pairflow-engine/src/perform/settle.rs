@@ -1,22 +1,25 @@
-//! Carries out what a bubble owes, one effect after the other, and the lock under which that happens.
+//! Carries out what a bubble owes, one effect after the other, and the lock under which that happens. The effects at the
+//! ends of a turn are here: the snapshot of its tree on a private ref, and the opening of the next turn.
 //!
 //! Two supervisors of one user can run, as when two shells name different runtime directories. Only the process that holds
 //! a bubble's lock starts its agents and checks; the kernel releases the lock with its holder.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::bubble::{BubbleState, Command, Effect, Refusal, owed};
+use pairflow_core::bubble::{BubbleState, Command, Effect, HeadSeen, Refusal, WorktreeSeen, found_author, owed};
+use pairflow_core::ids::Party;
 use pairflow_core::time::BackOff;
+use pairflow_core::view::messages::{message_file, message_name};
 
 use super::checkout::{CheckDir, Context};
 use super::checks::{run_one, run_reproducer};
-use super::git_effects::{commit_approved, prepare_workspace, update_from_base};
-use super::turn::{open_turn, take_snapshot};
+use super::git_effects::{commit_approved, prepare_workspace, snapshot_record, update_from_base, write_diff};
 use crate::engine::{Bubble, EngineError, sentence};
-use crate::git::GitError;
+use crate::git::{GitError, GitHead, changes, head, observe, take};
 use crate::process::{Cancel, reap};
 use crate::store::StoreError;
 use crate::store::storage::{Guard, LockMode};
@@ -197,4 +200,76 @@ fn is_named(file: &std::fs::File, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Records the current tree as the work of `author`, if known.
+pub(super) fn take_snapshot(
+    bubble: &Bubble,
+    state: &BubbleState,
+    author: Option<Party>,
+    number: u64,
+) -> Result<Command, EngineError> {
+    let workspace = bubble.workspace(state)?;
+    let snapshot = snapshot_record(bubble, state, author, take(&workspace, number)?)?;
+    write_diff(bubble, state, &workspace, &snapshot)?;
+    Ok(Command::SnapshotTaken { snapshot })
+}
+
+/// Compares the worktree with the newest snapshot.
+pub fn seen(bubble: &Bubble, state: &BubbleState) -> Result<WorktreeSeen, EngineError> {
+    let workspace = bubble.workspace(state)?;
+    let tree = observe(&workspace)?;
+    let differing = match state.tree() {
+        Some(expected) if *expected != tree => {
+            changes(&workspace.git(), expected, &tree)?.into_iter().map(|change| change.path).collect()
+        }
+        _ => Vec::new(),
+    };
+    Ok(WorktreeSeen { tree, differing })
+}
+
+/// Returns which branch the worktree is on; fails if something else is in its place.
+pub fn head_seen(bubble: &Bubble, state: &BubbleState) -> Result<HeadSeen, EngineError> {
+    if state.evidence.workspace.is_none() {
+        return Ok(HeadSeen::Missing);
+    }
+    let workspace = bubble.workspace(state)?;
+    let found = match head(&workspace.git_dir) {
+        GitHead::Branch(name) => HeadSeen::Branch(name),
+        GitHead::Detached(_) => HeadSeen::Detached,
+        GitHead::Missing => return Ok(HeadSeen::Missing),
+    };
+    match workspace.connected() {
+        Err(GitError::WorktreeGone { .. }) => Ok(HeadSeen::Missing),
+        other => Ok(other.map(|()| found)?),
+    }
+}
+
+/// Opens the turn, or takes a snapshot if files have changed since the newest one.
+pub(super) fn open_turn(bubble: &Bubble, state: &BubbleState, turn: u32) -> Result<Command, EngineError> {
+    let seen = seen(bubble, state)?;
+    if state.tree() != Some(&seen.tree) {
+        return take_snapshot(bubble, state, found_author(state, &seen.tree), state.evidence.snapshots + 1);
+    }
+    let slices = write_projections(bubble, state)?;
+    Ok(Command::TurnReady { turn, slices })
+}
+
+/// Writes the missing message files, the brief of the agent that has the turn, and the briefings of the others. Each can be
+/// deleted and is written again.
+///
+/// Returns how many slices of the change the holder of the turn has to confirm.
+pub fn write_projections(bubble: &Bubble, state: &BubbleState) -> Result<u32, EngineError> {
+    let dir = bubble.dir().join("artifacts/messages");
+    let there: BTreeSet<String> = bubble.engine.disk.list_dir(&dir).map_err(StoreError::from)?.into_iter().collect();
+    let mut written = Ok(());
+    bubble.log().visit(&mut |envelope| {
+        let missing = message_name(&envelope).is_some_and(|name| !there.contains(&name)) && written.is_ok();
+        if let Some(file) = missing.then(|| message_file(&envelope)).flatten() {
+            written = bubble.log().project_artifact(&format!("messages/{}", file.name), file.text.as_bytes());
+        }
+    })?;
+    written?;
+    bubble.write_briefings(state)?;
+    bubble.write_brief(state)
 }

@@ -4,7 +4,6 @@
 //! its socket and timers, and is idle otherwise.
 
 mod agents;
-mod bubbles;
 mod run;
 mod socket;
 mod state;

@@ -196,7 +196,7 @@ const SAID: usize = 200;
 
 /// Looks for the program of every agent that a seat or an `[agent.NAME]` of the configuration names.
 pub(super) fn agent_programs(app: &App, repo_scope: &RepoScope, report: &mut Report) {
-    let mut wanted: Vec<AgentProgram> = Vec::new();
+    let mut wanted: Vec<NeededProgram> = Vec::new();
     for (agent, custom) in named(app, repo_scope) {
         let spec = match spec_of(&agent, custom.as_ref()) {
             Ok(spec) => spec,
@@ -212,7 +212,7 @@ pub(super) fn agent_programs(app: &App, repo_scope: &RepoScope, report: &mut Rep
                 one.configured = one.configured.take().or(configured);
                 one.agents.extend((!one.agents.contains(&agent)).then_some(agent));
             }
-            None => wanted.push(AgentProgram {
+            None => wanted.push(NeededProgram {
                 program: program.clone(),
                 agents: vec![agent],
                 configured,
@@ -224,7 +224,7 @@ pub(super) fn agent_programs(app: &App, repo_scope: &RepoScope, report: &mut Rep
 }
 
 /// A program, and the agents that are run with it.
-struct AgentProgram {
+struct NeededProgram {
     program: String,
     agents: Vec<AgentId>,
     /// The agent whose `[agent.NAME]` names it, if one does.
@@ -233,7 +233,7 @@ struct AgentProgram {
     oldest: Option<OldestVersion>,
 }
 
-fn look(app: &App, wanted: &AgentProgram, report: &mut Report) {
+fn look(app: &App, wanted: &NeededProgram, report: &mut Report) {
     let program = wanted.program.as_str();
     let agents = wanted.agents.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
     let name = if program == agents { String::new() } else { format!("{agents}: ") };
