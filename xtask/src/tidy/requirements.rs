@@ -325,7 +325,10 @@ mod tests {
     #[test]
     fn an_effect_in_another_form_is_not_overlooked() {
         let unread = format!("{KEYS}:1: 1 entries have an effect, and 0 are written as `effect: \"…\",`");
-        assert_eq!(effect_sentences("keys! { id { effect:\n    \"pairflow spec::gone\", } }\n"), [unread.clone()]);
+        assert_eq!(
+            effect_sentences("keys! { id { effect:\n    \"pairflow spec::gone\", } }\n"),
+            std::slice::from_ref(&unread)
+        );
         assert_eq!(effect_sentences("keys! { id { help: \"a\", effect: \"pairflow spec::gone\", } }\n"), [unread]);
     }
 

@@ -135,8 +135,8 @@ fn texts_that_have_no_artifact_are_refused_above_their_limit() {
     let long = "x".repeat(100_000);
     home.pairflow(&["commit", "b1", "--override-scope", "--reason", &long, "--yes"])
         .ends(1)
-        .says("the reason has 100000 bytes");
-    home.pairflow(&["stop", "b1", "--yes", "--reason", &long]).ends(1).says("the reason has 100000 bytes");
+        .says("the reason is 100000 bytes");
+    home.pairflow(&["stop", "b1", "--yes", "--reason", &long]).ends(1).says("the reason is 100000 bytes");
     assert_eq!(lines(&home, "b1").len(), before);
     let message = huge(1).replace('\0', "");
     let message = message.lines().take(600).collect::<Vec<_>>().join("\n");
@@ -172,7 +172,7 @@ fn too_many_refs_and_too_long_keys_are_refused() {
     let refs: Vec<&str> = std::iter::repeat_n(["--ref", "done.txt"], 101).flatten().collect();
     let pass = ["pass", "--summary", "x", "--no-findings"];
     claude.pairflow(&[&pass[..], &refs].concat()).ends(1).says("101 refs are too many");
-    claude.pairflow(&[&pass[..], &["--key", &"k".repeat(201)]].concat()).ends(1).says("the key has 201 bytes");
+    claude.pairflow(&[&pass[..], &["--key", &"k".repeat(201)]].concat()).ends(1).says("the key is 201 bytes");
     claude.pairflow(&[&pass[..], &refs[..200], &["--key", &"k".repeat(200)]].concat()).ok();
 }
 

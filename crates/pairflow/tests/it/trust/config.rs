@@ -381,7 +381,7 @@ fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
     // What was fixed at the start is not changed by a file, either.
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("base_branch = \"main\"", "base_branch = \"other\"")).unwrap();
-    home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("base_branch cannot be changed");
+    home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("base_branch can no longer be changed");
     let (code, shown) = on_terminal(home.command(&["config", "apply", "b1"]), &[]);
     assert_eq!((code, shown.contains("[y/N]")), (1, false), "checked before it is asked: {shown}");
     std::fs::write(&file, text.replace("max_rounds = 3", "max_rounds = 4")).unwrap();
