@@ -15,7 +15,7 @@ const BUBBLE: &str = "b1";
 /// How many checks run on each tree.
 const CHECKS: usize = 3;
 
-/// Executor over broken work again and again, while each check of it is shown good files in the worktree.
+/// Hands over broken work again and again, while each check of it is shown good files in the worktree.
 ///
 /// Returns how many receipts say that a broken tree passed, and how many checks ran while good files lay in the worktree.
 pub fn swap(home: &Home, tries: usize) -> (usize, usize) {

@@ -36,7 +36,7 @@ pub enum ConfigCommand {
     /// Show every value and its source
     #[command(after_help = "Example:\n  pairflow config explain login-race")]
     Explain(ExplainArgs),
-    /// ConfigChange the configuration of a bubble; the change is recorded in its log
+    /// Change the configuration of a bubble; the change is recorded in its log
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArgs),
     /// Apply an edited bubble.toml: shows the changes and asks

@@ -316,7 +316,7 @@ fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), Command
     Ok(())
 }
 
-/// ReviewClaim, as the reviewer, that the work has converged
+/// Claim, as the reviewer, that the work has converged
 ///
 /// Counts as a clean review if it completes all criteria. Otherwise it is refused and every unmet criterion is named.
 #[derive(Debug, Clone, Args)]

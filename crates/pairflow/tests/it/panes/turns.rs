@@ -133,7 +133,7 @@ fn hostile_text_reaches_no_pane() {
     assert_eq!(pwned(machine.home.root()), Vec::<String>::new());
 }
 
-/// Executor over a megabyte; of the findings the largest file that is taken, after one of a megabyte was refused.
+/// Hands over a megabyte; of the findings the largest file that is taken, after one of a megabyte was refused.
 const PLAY_LARGE: &str = r#"
 act() {
   case $seat-$round in

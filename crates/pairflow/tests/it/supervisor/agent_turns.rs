@@ -101,7 +101,7 @@ fn a_rejected_approach_is_told_to_the_agent_as_such() {
     let agent = turn["active_agent"].as_str().unwrap();
     let brief = home.repo.join(format!(".pairflow/bubbles/b1/artifacts/brief-{agent}.md"));
     let brief = std::fs::read_to_string(brief).unwrap();
-    assert!(brief.contains("the approach as such is rejected") && brief.contains("use a queue"), "{brief}");
+    assert!(brief.contains("the whole approach is rejected") && brief.contains("use a queue"), "{brief}");
 }
 
 #[test]

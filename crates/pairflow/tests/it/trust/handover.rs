@@ -93,7 +93,7 @@ fn checked(home: &Home) -> usize {
     std::fs::read_to_string(home.root().join("runs.txt")).map_or(0, |text| text.lines().count())
 }
 
-/// Executor over, and says the same words again in every way that matters.
+/// Hands over, and says the same words again in every way that matters.
 fn repeats_itself(kind: Kind) {
     let story = Story::start(kind);
     let codex = story.cast.agent("b1", "codex");

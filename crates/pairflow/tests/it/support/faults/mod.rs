@@ -13,7 +13,7 @@ pub(crate) use world::{Surroundings, run_in_world};
 /// The command line of a first hand-over.
 pub(crate) const PASS: [&str; 3] = ["pass", "--summary", "first cut"];
 
-/// Executor over once, and insists that it is the only hand-over and that the bubble went on with it.
+/// Hands over once, and insists that it is the only hand-over and that the bubble went on with it.
 #[track_caller]
 pub(crate) fn passes_once(home: &Home, agent: &Agent<'_>, id: &str) {
     agent.pairflow(&PASS).ok();
