@@ -5,15 +5,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use pairflow_core::config::{Layer, Layers, Source, render_bubble_toml, resolve};
+use pairflow_core::config::{Layer, Layers, ConfigSource, render_bubble_toml, resolve};
 
 fuzz_target!(|data: &[u8]| {
-    for source in [Source::User, Source::Repository, Source::Bubble] {
+    for source in [ConfigSource::User, ConfigSource::Repository, ConfigSource::Bubble] {
         let Ok(layer) = Layer::parse_bytes("fuzzed.toml", data, source) else { continue };
         let layers = match source {
-            Source::User => Layers { user: layer, ..Layers::default() },
-            Source::Repository => Layers { repo: layer, ..Layers::default() },
-            Source::Bubble => Layers { bubble: layer, ..Layers::default() },
+            ConfigSource::User => Layers { user: layer, ..Layers::default() },
+            ConfigSource::Repository => Layers { repo: layer, ..Layers::default() },
+            ConfigSource::Bubble => Layers { bubble: layer, ..Layers::default() },
         };
         let _ = layers.explain();
         written_again(&layers);
@@ -24,7 +24,7 @@ fn written_again(layers: &Layers) {
     let Ok(resolved) = resolve(layers) else { return };
     let Some(id) = &layers.bubble.id else { return };
     let text = render_bubble_toml(&resolved, &id.value, "/repository");
-    let bubble = Layer::parse("bubble.toml", &text, Source::Bubble).expect("what we write is what we read");
+    let bubble = Layer::parse("bubble.toml", &text, ConfigSource::Bubble).expect("what we write is what we read");
     let again = resolve(&Layers { bubble, ..Layers::default() }).expect("what was decided can be decided again");
     assert_eq!(again.rules, resolved.rules);
 }

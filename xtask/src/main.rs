@@ -38,7 +38,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "lab",
-        about: "how the loop stops, with modelled agents [--params FILE] [--seeds N]",
+        about: "how the loop stops, with modelled agents [--params FILE] [--seeds N] [--populations N]",
         run: proofs::lab,
     },
     Command {

@@ -1,13 +1,12 @@
-//! How agents are run: `script` plays deterministic agents from a file, `external` starts nothing, and the pane driver
-//! knows how the agent programs are started in a terminal.
+//! How agents are run: scripted agents from a file, and what is known about each agent program that runs in a pane.
 //!
-//! A driver starts a process or says how; it decides nothing and writes no log. What an agent says reaches pairflow
-//! through the ordinary commands, also from a scripted one.
+//! A driver starts a process or describes one; it decides nothing and writes no log. What an agent says reaches pairflow
+//! through the ordinary commands, also from a scripted agent.
 
 pub mod demo;
-mod driver;
+mod drivers;
 pub mod script;
 pub mod spec;
 
 pub use demo::DEMO_SCRIPT;
-pub use driver::{Drivers, ExternalDriver, PaneDriver, ScriptDriver};
+pub use drivers::Drivers;

@@ -5,7 +5,6 @@
 
 pub mod bubble;
 pub mod config;
-pub mod counted;
 pub mod facts;
 pub mod findings;
 pub mod gates;
@@ -17,7 +16,7 @@ pub mod progress;
 pub mod respond;
 pub mod rules;
 pub mod safe;
-pub mod similar;
+pub mod text;
 pub mod time;
 
 pub mod view;

@@ -1,17 +1,12 @@
 //! The rules in force for one bubble: its configuration once every layer has been resolved, as recorded in the log.
 
-mod agent;
-mod notifications;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
 
 use crate::gates::document::DocumentCheck;
 use crate::ids::{AgentId, CommitId};
-
-pub use agent::{CustomAgent, HookKind, Permissions, PromptBy};
-pub use notifications::Notifications;
 
 /// What a bubble was configured with when it was created or last started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +14,10 @@ pub struct Rules {
     /// The rules of the loop, by the name of their policy. No configuration key sets it: a bubble is always `strict`.
     #[serde(default = "strict", skip_serializing_if = "is_strict")]
     pub policy: String,
+    /// The version of the policy's rules, as recorded when the bubble was created or started. A later recorded line may move a
+    /// running bubble to another version.
+    #[serde(default = "first_version")]
+    pub policy_version: u32,
     /// The agents of the initial seats.
     pub agents: Agents,
     /// The branch that the bubble is cut from.
@@ -53,7 +52,7 @@ pub struct Rules {
     /// How agents are started that pairflow does not know, and what is added for those that it does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub agents_custom: BTreeMap<AgentId, CustomAgent>,
-    /// How the person is told that something waits.
+    /// How the person is told that something waits. The address of a webhook is a secret, so no log has it.
     #[serde(default)]
     pub notifications: Notifications,
     /// The commands that pairflow runs on every snapshot.
@@ -85,6 +84,9 @@ pub struct Rules {
     /// The approved document that an implementation follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prd: Option<Prd>,
+    /// The briefs that the repository's own templates make, by the name of the template; no file's key sets it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub templates: BTreeMap<String, String>,
     /// What opens an editor; `{{worktree_path}}` is replaced.
     pub open_command: String,
 }
@@ -135,7 +137,7 @@ impl Check {
 
 /// A value of the configuration that a person changed while the bubble was under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct ConfigChange {
     /// The key, with its table.
     pub key: String,
     /// What it was; null for nothing.
@@ -157,8 +159,9 @@ pub struct Scope {
 }
 
 /// What a bubble makes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum BubbleKind {
     /// Code, for a task that has no document behind it.
     #[default]
@@ -167,16 +170,6 @@ pub enum BubbleKind {
     Implementation,
     /// A document: requirements, a design, a plan.
     Document,
-}
-
-impl std::fmt::Display for BubbleKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Code => "code",
-            Self::Implementation => "implementation",
-            Self::Document => "document",
-        })
-    }
 }
 
 /// An approved document, pinned by its hash.
@@ -249,8 +242,9 @@ pub enum ContextMode {
 }
 
 /// How agents are run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum DriverKind {
     /// Interactive agents in the panes of a tmux session.
     Tmux,
@@ -263,11 +257,7 @@ pub enum DriverKind {
 impl DriverKind {
     /// Returns the name that configuration files use.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Tmux => "tmux",
-            Self::Script => "script",
-            Self::External => "external",
-        }
+        self.into()
     }
 }
 
@@ -302,6 +292,10 @@ fn strict() -> String {
     "strict".to_owned()
 }
 
+fn first_version() -> u32 {
+    1
+}
+
 fn is_strict(policy: &String) -> bool {
     *policy == strict()
 }
@@ -322,6 +316,7 @@ impl Default for Rules {
         let agent = |name: &str| name.parse().expect("the names of the default agents are valid");
         Self {
             policy: strict(),
+            policy_version: first_version(),
             agents: Agents { implementer: agent("codex"), reviewer: agent("claude"), second_reviewer: None },
             base_branch: String::new(),
             continues: None,
@@ -347,7 +342,92 @@ impl Default for Rules {
             kind: BubbleKind::Code,
             documents: Vec::new(),
             prd: None,
+            templates: BTreeMap::new(),
             open_command: "cursor {{worktree_path}}".to_owned(),
         }
+    }
+}
+
+/// What agents in panes may do without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Permissions {
+    /// Look around and call pairflow; every change is asked about.
+    Ask,
+    /// Change files of the worktree, call pairflow and run the bubble's checks.
+    #[default]
+    Edits,
+    /// Everything; only where a sandbox holds the agent.
+    All,
+}
+
+/// One `[agent.NAME]` of the configuration: an agent of its own, or what is added to a known one of that name.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CustomAgent {
+    /// The program and its arguments; empty means that a known agent is only added to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Arguments that are added to every start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// The program and its arguments that go on with an earlier conversation; `{session}` stands for its name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resume: Vec<String>,
+    /// How the first prompt gets there.
+    #[serde(default)]
+    pub prompt: PromptBy,
+    /// Which hooks it understands, if that was said: a known agent has its own, any other one none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<HookKind>,
+    /// The names of variables of the person that it gets as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<String>,
+}
+
+/// How the first prompt reaches an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptBy {
+    /// As the last argument.
+    #[default]
+    Argument,
+    /// Pasted into its pane.
+    Paste,
+}
+
+/// Whose hooks an agent understands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HookKind {
+    /// Those of Claude Code, by `--settings`.
+    Claude,
+    /// Those of Codex, by `-c`.
+    Codex,
+    /// None: it is heard of by its commands alone.
+    None,
+}
+
+/// How the person is told that something waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notifications {
+    /// Whether anything is sounded, shown or sent.
+    pub enabled: bool,
+    /// Whether the status view rings the terminal's bell when no sound can be played.
+    pub bell: bool,
+    /// Whether a notification appears on the desktop.
+    pub desktop: bool,
+    /// The sound file for a question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_human_sound: Option<String>,
+    /// The sound file for convergence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub converged_sound: Option<String>,
+}
+
+impl Default for Notifications {
+    fn default() -> Self {
+        Self { enabled: true, bell: true, desktop: false, waiting_human_sound: None, converged_sound: None }
     }
 }

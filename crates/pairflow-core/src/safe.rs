@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
+use unicode_width::UnicodeWidthChar;
+
 /// Returns `text` without anything that steers a terminal: only visible characters, line feeds and tabs are left.
 ///
 /// Removed are control characters (7-bit and 8-bit), escape sequences with their arguments, carriage returns, and
@@ -137,22 +139,14 @@ pub fn steers(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns how many columns `text` takes on a terminal, as far as ranges tell: wide characters two, combining ones none.
+/// Returns how many columns `text` takes on a terminal.
 pub fn width(text: &str) -> usize {
     text.chars().map(columns_of).sum()
 }
 
+/// Each character counts for itself, so that a text can be cut after any of them.
 fn columns_of(c: char) -> usize {
-    match c {
-        '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{610}'..='\u{61a}' => 0,
-        '\u{64b}'..='\u{65f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' => 0,
-        '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}' => 0,
-        '\u{1100}'..='\u{115f}' | '\u{2e80}'..='\u{303e}' | '\u{3041}'..='\u{a4cf}' | '\u{a960}'..='\u{a97f}' => 2,
-        '\u{ac00}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe6f}' | '\u{ff01}'..='\u{ff60}' => 2,
-        '\u{ffe0}'..='\u{ffe6}' | '\u{1f300}'..='\u{1f64f}' | '\u{1f680}'..='\u{1f6ff}' => 2,
-        '\u{1f900}'..='\u{1faff}' | '\u{20000}'..='\u{3fffd}' => 2,
-        _ => 1,
-    }
+    c.width().unwrap_or(0)
 }
 
 /// Skips what follows an escape character and belongs to it.

@@ -1,14 +1,14 @@
-//! Runs one check on a tree and says what came of it: passed, failed, or could not be checked.
+//! Runs one check on a tree: passed, failed, or could not be checked.
 //!
 //! Whether a receipt can be reused, and what a result leads to, is decided elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::facts::{Outcome, Place, Receipt};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
 use pairflow_core::ids::TreeId;
 
-use crate::process::{Cancel, CommandLine, Job, Kind, Ran, Registration, run, tail};
+use crate::process::{Cancel, Job, JobCommand, JobKind, JobResult, Registration, run, tail};
 
 /// How much of the output a receipt shows.
 const TAIL_LINES: usize = 20;
@@ -25,7 +25,7 @@ pub struct CheckRun<'a> {
     /// Where it runs.
     pub workspace: &'a Path,
     /// What kind of place that is.
-    pub place: Place,
+    pub place: CheckPlace,
     /// The tree that the workspace holds.
     pub tree: &'a TreeId,
     /// How long it may run.
@@ -44,7 +44,7 @@ pub struct CheckRun<'a> {
 
 /// A check that ran to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// The receipt, whose `output` is for the caller to fill in once the bytes are stored.
     pub receipt: Receipt,
     /// The output.
@@ -57,7 +57,7 @@ pub struct Checked {
 pub struct Cancelled;
 
 /// Runs a check to its end.
-pub fn run_check(check: &CheckRun<'_>, cancel: &Cancel) -> Result<Checked, Cancelled> {
+pub fn run_check(check: &CheckRun<'_>, cancel: &Cancel) -> Result<CheckResult, Cancelled> {
     let ran = run(&job(check), cancel);
     if ran.cancelled || (ran.could_not_start.is_some() && cancel.is_cancelled()) {
         return Err(Cancelled);
@@ -72,23 +72,23 @@ pub fn run_check(check: &CheckRun<'_>, cancel: &Cancel) -> Result<Checked, Cance
         tail: tail(&ran.output, TAIL_LINES, TAIL_CHARS),
         place: check.place,
     };
-    Ok(Checked { receipt, output: ran.output })
+    Ok(CheckResult { receipt, output: ran.output })
 }
 
 fn job(check: &CheckRun<'_>) -> Job {
     let what = format!("{}: {}", check.name, check.command);
     Job {
-        command: CommandLine::Shell(check.command.to_owned()),
+        command: JobCommand::Shell(check.command.to_owned()),
         cwd: check.workspace.to_owned(),
         env: check.env.to_vec(),
         timeout: Some(check.timeout),
         max_output_bytes: check.max_output,
         log: None,
-        registry: check.registry.clone().map(|dir| Registration { dir, kind: Kind::Check, what }),
+        registry: check.registry.clone().map(|dir| Registration { dir, kind: JobKind::Check, what }),
     }
 }
 
-fn outcome(check: &CheckRun<'_>, ran: &Ran) -> Outcome {
+fn outcome(check: &CheckRun<'_>, ran: &JobResult) -> Outcome {
     // What a check says of a tree that is not the one it was given counts neither for nor against it.
     if let Some(why) = ran.could_not_start.clone().or_else(|| disturbed(check)) {
         return Outcome::CouldNotCheck { why };
@@ -114,7 +114,7 @@ fn disturbed(check: &CheckRun<'_>) -> Option<String> {
         count => format!(" and {count} more"),
     };
     Some(format!(
-        "files changed while the check ran: {named}{more}; ignore them in .gitignore or let the check leave them alone"
+        "files changed while the check ran: {named}{more}; list them in .gitignore, or change the check so that it leaves them alone"
     ))
 }
 
@@ -144,13 +144,13 @@ mod tests {
             Self { dir: tempfile::tempdir().unwrap(), cancel: Cancel::new().unwrap() }
         }
 
-        fn check(&self, command: &str, timeout: Duration) -> Result<Checked, Cancelled> {
+        fn check(&self, command: &str, timeout: Duration) -> Result<CheckResult, Cancelled> {
             let tree = seen(self.dir.path());
             let check = CheckRun {
                 name: "test",
                 command,
                 workspace: self.dir.path(),
-                place: Place::Checkout,
+                place: CheckPlace::Checkout,
                 tree: &tree,
                 timeout,
                 max_output: 10_000,
@@ -216,7 +216,7 @@ mod tests {
             name: "test",
             command: "true",
             workspace: bench.dir.path(),
-            place: Place::Checkout,
+            place: CheckPlace::Checkout,
             tree: &tree,
             timeout: Duration::from_secs(20),
             max_output: 100,

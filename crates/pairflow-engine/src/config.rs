@@ -1,13 +1,12 @@
-//! The files that configure a bubble: found, read and held against where they lie. What they mean is the core's
-//! matter; which files there are and what a person calls them is decided here.
+//! Finds and reads the files that configure a bubble. What they mean is decided in the core.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use pairflow_core::config::{ConfigError, ConfigErrors, Layer, Layers, Source};
+use pairflow_core::config::{ConfigError, ConfigErrors, ConfigSource, Layer, Layers};
 use pairflow_core::ids::BubbleId;
 
-use crate::regular::{Links, open_at};
+use crate::regular::{Symlinks, open_at};
 
 /// No configuration that a person wrote is larger.
 const MOST_BYTES: u64 = 256 * 1024;
@@ -35,17 +34,11 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A file is there and is no configuration.
-    #[error("{} has more than {MOST_BYTES} bytes and is no configuration; remove it", .path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is larger than {MOST_BYTES} bytes, so it is not a configuration file; remove it", .0.display())]
+    TooLarge(PathBuf),
     /// A repository's file is a link, which could lead to any file of the user.
-    #[error("{} is a symbolic link, and a repository's configuration has to be a file; replace the link with its file", .path.display())]
-    Link {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("{} is a symbolic link; the configuration of a repository must be a regular file, so replace the link with its target", .0.display())]
+    Link(PathBuf),
     /// The files have mistakes.
     #[error(transparent)]
     Invalid(#[from] ConfigErrors),
@@ -60,8 +53,8 @@ impl ConfigFiles<'_> {
     pub fn load(&self, flags: Layer) -> Result<Layers, LoadError> {
         let mut errors = Vec::new();
         let bubble = self.own(&mut errors)?;
-        let repo = layer(Some(&self.repo.join("pairflow.toml")), Source::Repository, &mut errors)?;
-        let user = layer(self.user, Source::User, &mut errors)?;
+        let repo = layer(Some(&self.repo.join("pairflow.toml")), ConfigSource::Repository, &mut errors)?;
+        let user = layer(self.user, ConfigSource::User, &mut errors)?;
         Ok(ConfigErrors::unless_any(errors, Layers { flags, bubble, repo, user })?)
     }
 
@@ -78,7 +71,7 @@ impl ConfigFiles<'_> {
 
     fn own(&self, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
         let own = self.bubble.map(|id| bubble_file(self.repo, id));
-        let bubble = layer(own.as_deref(), Source::Bubble, errors)?;
+        let bubble = layer(own.as_deref(), ConfigSource::Bubble, errors)?;
         errors.extend(self.foreign_id(&bubble));
         errors.extend(self.moved(&bubble));
         Ok(bubble)
@@ -110,7 +103,7 @@ impl ConfigFiles<'_> {
 /// A file that cannot be read, or every mistake in it.
 pub fn person_layer(path: &Path) -> Result<Layer, LoadError> {
     let mut errors = Vec::new();
-    let user = layer(Some(path), Source::User, &mut errors)?;
+    let user = layer(Some(path), ConfigSource::User, &mut errors)?;
     Ok(ConfigErrors::unless_any(errors, user)?)
 }
 
@@ -119,9 +112,9 @@ pub fn bubble_file(repo: &Path, id: &BubbleId) -> PathBuf {
     repo.join(".pairflow").join("bubbles").join(id.as_str()).join("bubble.toml")
 }
 
-fn layer(path: Option<&Path>, source: Source, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
+fn layer(path: Option<&Path>, source: ConfigSource, errors: &mut Vec<ConfigError>) -> Result<Layer, LoadError> {
     let Some(path) = path else { return Ok(Layer::default()) };
-    let links = if source == Source::Repository { Links::Refuse } else { Links::Follow };
+    let links = if source == ConfigSource::Repository { Symlinks::Refuse } else { Symlinks::Follow };
     let Some(bytes) = read(path, links)? else { return Ok(Layer::default()) };
     Ok(Layer::parse_bytes(&path.display().to_string(), &bytes, source).unwrap_or_else(|more| {
         errors.extend(more.0);
@@ -129,11 +122,13 @@ fn layer(path: Option<&Path>, source: Source, errors: &mut Vec<ConfigError>) -> 
     }))
 }
 
-fn read(path: &Path, links: Links) -> Result<Option<Vec<u8>>, LoadError> {
+fn read(path: &Path, links: Symlinks) -> Result<Option<Vec<u8>>, LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: path.to_owned(), source };
     let file = match open_at(path, links) {
         Ok(file) => file,
-        Err(_) if links == Links::Refuse && path.is_symlink() => return Err(LoadError::Link { path: path.to_owned() }),
+        Err(_) if links == Symlinks::Refuse && path.is_symlink() => {
+            return Err(LoadError::Link(path.to_owned()));
+        }
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
@@ -141,7 +136,7 @@ fn read(path: &Path, links: Links) -> Result<Option<Vec<u8>>, LoadError> {
     };
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST_BYTES { Err(LoadError::TooLarge { path: path.to_owned() }) } else { Ok(Some(bytes)) }
+    if bytes.len() as u64 > MOST_BYTES { Err(LoadError::TooLarge(path.to_owned())) } else { Ok(Some(bytes)) }
 }
 
 /// Whether two paths lead to the same directory, also through a symbolic link.
@@ -281,7 +276,7 @@ mod tests {
             place.write(target, "max_rounds = 3\n");
             std::os::unix::fs::symlink(target, &link).unwrap();
             let error = place.load().unwrap_err();
-            assert!(matches!(&error, LoadError::Link { path } if *path == link), "{error}");
+            assert!(matches!(&error, LoadError::Link(path) if *path == link), "{error}");
             assert!(error.to_string().contains("is a symbolic link"), "{error}");
             fs::remove_file(&link).unwrap();
         }
@@ -299,7 +294,7 @@ mod tests {
         assert!(error.starts_with(&format!("cannot read {}: ", place.user.display())), "{error}");
         fs::remove_dir(&place.user).unwrap();
         place.write(&place.user, &"#".repeat(MOST_BYTES as usize + 1));
-        assert!(matches!(place.load(), Err(LoadError::TooLarge { path }) if path == place.user));
+        assert!(matches!(place.load(), Err(LoadError::TooLarge(path)) if path == place.user));
         fs::write(&place.user, b"x = \"\xff\"").unwrap();
         assert!(place.errors()[0].ends_with("config.toml:1:6: byte 5 is no UTF-8 text"));
     }

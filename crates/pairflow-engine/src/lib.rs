@@ -2,6 +2,7 @@
 //!
 //! What a bubble has to do with the world is in here: its files, git, processes, time. No rule is.
 
+pub mod agent_socket;
 pub mod caller;
 pub mod checks;
 pub mod clock;
@@ -16,8 +17,7 @@ pub mod notify;
 pub mod perform;
 pub mod process;
 pub mod regular;
-pub mod seat;
-pub mod stage;
+pub mod session;
 pub mod store;
 pub mod supervise;
 pub mod supervisor_client;

@@ -1,13 +1,14 @@
 //! The one place that opens files: without waiting, and only if they are regular files.
 //!
-//! Most paths that pairflow reads can be replaced by somebody else: an agent, a check, a pull request. A FIFO in place
-//! of a file would block the reader for ever, a device could do anything. `cargo xtask tidy` forbids the functions of
+//! Most paths that pairflow reads can be replaced by an agent, a check or a pull request. A FIFO in place of a file would
+//! block the reader forever, a device could do anything. `cargo xtask tidy` forbids the functions of
 //! `std::fs` that open files everywhere else in the product.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::OFlags;
 use rustix::process::getuid;
@@ -20,7 +21,7 @@ pub const NOT_REGULAR: &str = "it is not a regular file";
 
 /// Whether a symbolic link as the last part of a path is followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
+pub enum Symlinks {
     /// It is.
     Follow,
     /// It is an error.
@@ -29,17 +30,17 @@ pub enum Links {
 
 /// Opens a regular file to read it.
 pub fn open(path: &Path) -> io::Result<File> {
-    open_at(path, Links::Follow)
+    open_at(path, Symlinks::Follow)
 }
 
 /// Opens a regular file to read it. Links are followed or refused, as `links` says.
-pub fn open_at(path: &Path, links: Links) -> io::Result<File> {
+pub fn open_at(path: &Path, links: Symlinks) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true), links)
 }
 
 /// Opens a regular file of this user to read it. Links are refused.
 pub fn open_own(path: &Path) -> io::Result<File> {
-    let file = open_at(path, Links::Refuse)?;
+    let file = open_at(path, Symlinks::Refuse)?;
     if file.metadata()?.uid() != getuid().as_raw() {
         return Err(io::Error::new(ErrorKind::PermissionDenied, "it belongs to another user"));
     }
@@ -47,16 +48,16 @@ pub fn open_own(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a regular file as `options` say.
-pub fn open_with(path: &Path, options: &mut OpenOptions, links: Links) -> io::Result<File> {
+pub fn open_with(path: &Path, options: &mut OpenOptions, links: Symlinks) -> io::Result<File> {
     opened(path, options, links).map(|(file, _)| file)
 }
 
 /// Opens a regular file, and says how long it is.
-fn opened(path: &Path, options: &mut OpenOptions, links: Links) -> io::Result<(File, u64)> {
+fn opened(path: &Path, options: &mut OpenOptions, links: Symlinks) -> io::Result<(File, u64)> {
     let refused = || io::Error::new(ErrorKind::InvalidInput, NOT_REGULAR);
     let follow = match links {
-        Links::Follow => OFlags::empty(),
-        Links::Refuse => OFlags::NOFOLLOW,
+        Symlinks::Follow => OFlags::empty(),
+        Symlinks::Refuse => OFlags::NOFOLLOW,
     };
     let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC | follow).bits().cast_signed();
     let file = options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
@@ -76,13 +77,13 @@ pub fn open_dir(path: &Path) -> io::Result<File> {
 
 /// Opens a file to append to it, and makes it if there is none: for its owner only.
 pub fn append(path: &Path) -> io::Result<File> {
-    open_with(path, OpenOptions::new().create(true).append(true).mode(0o600), Links::Follow)
+    open_with(path, OpenOptions::new().create(true).append(true).mode(0o600), Symlinks::Follow)
 }
 
 /// Opens a file to lock it or to rewrite it, and makes it if there is none: for its owner only. Its content stays.
 pub fn open_to_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    open_with(path, options.read(true).write(true).create(true).truncate(false).mode(0o600), Links::Follow)
+    open_with(path, options.read(true).write(true).create(true).truncate(false).mode(0o600), Symlinks::Follow)
 }
 
 /// Makes a file that was not there before, with these permissions.
@@ -97,12 +98,12 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Returns the content of a file of at most `limit` bytes; a longer one is an error.
 pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    read_at(path, limit, Links::Follow)
+    read_at(path, limit, Symlinks::Follow)
 }
 
 /// Returns the content of a file of at most `limit` bytes, as it was opened; a longer one is an error. Links are
 /// followed or refused, as `links` says.
-pub fn read_at(path: &Path, limit: u64, links: Links) -> io::Result<Vec<u8>> {
+pub fn read_at(path: &Path, limit: u64, links: Symlinks) -> io::Result<Vec<u8>> {
     let (file, len) = opened(path, OpenOptions::new().read(true), links)?;
     // A file of the kernel has no length before it is read.
     let most = if len == 0 { limit.saturating_add(1) } else { len };
@@ -126,15 +127,52 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// Gives a file this content, and makes it if there is none.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut options = OpenOptions::new();
-    let mut file = open_with(path, options.write(true).create(true).truncate(true), Links::Follow)?;
+    let mut file = open_with(path, options.write(true).create(true).truncate(true), Symlinks::Follow)?;
     file.write_all(bytes.as_ref())
+}
+
+/// Replaces a file in one step, durably: a reader sees the old or the new content.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_with_mode(path, content, 0o666)
+}
+
+/// Replaces a file like [`replace`], with these permissions.
+pub fn replace_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}.{}", std::process::id(), unique()));
+    let fresh = Path::new(&fresh);
+    let mut out = create_new(fresh, mode)?;
+    let written = out.write_all(content).and_then(|()| out.sync_all()).and_then(|()| std::fs::rename(fresh, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(fresh);
+    }
+    written
+}
+
+/// Returns a number that this process has not had before.
+pub fn unique() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    COUNT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Removes a file, if there is one.
+pub fn remove(path: &Path) -> io::Result<()> {
+    optional(std::fs::remove_file(path)).map(drop)
+}
+
+/// Turns the absence of a file into `None`.
+pub fn optional<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
+    match outcome {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 /// Copies content and permissions of a file.
 pub fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = open(from)?;
     let mut options = OpenOptions::new();
-    let mut target = open_with(to, options.write(true).create(true).truncate(true), Links::Follow)?;
+    let mut target = open_with(to, options.write(true).create(true).truncate(true), Symlinks::Follow)?;
     io::copy(&mut source, &mut target)?;
     target.set_permissions(source.metadata()?.permissions())
 }

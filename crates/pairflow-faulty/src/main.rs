@@ -12,7 +12,7 @@ use pairflow_testkit::disk::{FaultyDisk, no_fault, parse_fault};
 fn main() -> ExitCode {
     let mut world = World::real();
     let planned = world.env.text("PF_FAULT").map(|text| parse_fault(&text)).transpose();
-    // A fault that nobody understands must not pass for one that never struck.
+    // A fault that cannot be parsed must not look like one that never happened.
     let Ok(planned) = planned else { return ExitCode::from(99) };
     let (at, fault) = planned.unwrap_or_else(no_fault);
     let disk = FaultyDisk::new(Arc::clone(&world.disk), at, fault);

@@ -11,7 +11,7 @@ use pairflow_testkit::fixture::{Fixture, Wanted, make};
 use crate::say;
 
 const USAGE: &str = "cargo xtask fixture --envelopes N --out DIR [--files N] [--json]";
-/// How many files the repository has if nobody says otherwise.
+/// How many files the repository has by default.
 const FILES: usize = 20;
 
 /// What was asked for.

@@ -227,7 +227,7 @@ fn stories_together(_: u64, count: u64) -> anyhow::Result<Counts> {
 }
 
 fn read_once(pair: &Pair, stories: u64) -> anyhow::Result<Counts> {
-    let begun = pair.minds().begun();
+    let begun = pair.model_script().begun();
     ensure!(begun.len() as u64 == 6 * stories, "a story has six notices, and {stories} had {}", begun.len());
     let twice = begun.values().filter(|times| **times > 1).count();
     ensure!(twice == 0, "{twice} notices were read twice: {begun:?}");

@@ -1,6 +1,6 @@
 //! A machine with toy agents in panes: the real program, the real tmux, and a shell script in place of each agent CLI.
 //!
-//! A [`ToyMachine`] has a home and repositories; [`ToyBubble`] is one bubble of it, with its panes and the notes of its toys.
+//! A [`Machine`] has a home and repositories; [`ToyBubble`] is one bubble of it, with its panes and the notes of its toys.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails here has found something")]
 
@@ -135,7 +135,7 @@ impl Note {
 }
 
 /// A bubble.
-pub struct Own<'a> {
+pub struct ToyBubble<'a> {
     /// Where it runs.
     pub machine: &'a Machine,
     /// Its repository.
@@ -147,20 +147,20 @@ pub struct Own<'a> {
 impl Machine {
     /// Makes a bubble in the first repository and starts it.
     #[track_caller]
-    pub fn start(&self, id: &str) -> Own<'_> {
+    pub fn start(&self, id: &str) -> ToyBubble<'_> {
         self.start_in(&self.home.repo, id, "Write work.txt")
     }
 
     /// Makes a bubble and starts it.
     #[track_caller]
-    pub fn start_in(&self, repo: &Path, id: &str, task: &str) -> Own<'_> {
+    pub fn start_in(&self, repo: &Path, id: &str, task: &str) -> ToyBubble<'_> {
         let create = ["create", "--id", id, "--task", task, "--test", "true", "--yes", "--start"];
         self.home.pairflow_in(repo, &create).ok();
-        Own { machine: self, repo: repo.to_owned(), id: id.to_owned() }
+        ToyBubble { machine: self, repo: repo.to_owned(), id: id.to_owned() }
     }
 }
 
-impl Own<'_> {
+impl ToyBubble<'_> {
     /// Runs a verb of the person on this bubble.
     pub fn run(&self, verb: &str, more: &[&str]) -> Ran {
         self.machine.home.pairflow_in(&self.repo, &[&[verb, &self.id], more].concat())
@@ -322,9 +322,9 @@ pub fn live_together(program: &Path, count: u64) {
     let bubbles = side_by_side(&ids, |id| machine.start(id));
     for bubble in &bubbles {
         bubble.wait_for_state("READY_FOR_APPROVAL");
-        is_told_its_own(bubble);
+        is_told_only_its_own(bubble);
     }
-    side_by_side(&bubbles, Own::stop);
+    side_by_side(&bubbles, ToyBubble::stop);
 }
 
 /// Insists that every prompt of both toys names their own bubble, and that no notice came twice.
@@ -332,7 +332,7 @@ pub fn live_together(program: &Path, count: u64) {
 /// # Panics
 /// If it is not so.
 #[track_caller]
-pub fn is_told_its_own(bubble: &Own<'_>) {
+pub fn is_told_only_its_own(bubble: &ToyBubble<'_>) {
     for (agent, least) in [("codex", 2), ("claude", 2)] {
         let notes = bubble.notes(agent);
         assert!(notes.len() >= least, "{agent} of {}: {notes:?}", bubble.id);

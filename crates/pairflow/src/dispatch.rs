@@ -7,17 +7,16 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::ArgMatches;
 use clap::error::ErrorKind;
+use clap::{ArgMatches, ColorChoice};
 
-use crate::app::{App, Grammar, quoted};
+use crate::app::{App, Grammar, nearest, quoted};
 use crate::args::BubbleArg;
 use crate::commands::merge;
-use crate::entry::{CommandEntry, Group, HOME};
+use crate::docs;
+use crate::entry::{CommandEntry, CommandGroup, HOME};
 use crate::exit::{CommandError, Exit};
-use crate::help;
-use crate::out::{ColorChoice, Out};
-use crate::suggest;
+use crate::out::Out;
 use crate::table::{TABLE, find, takes_repo, tree};
 use crate::world::World;
 
@@ -30,15 +29,15 @@ pub fn main_with(world: World) -> ExitCode {
 pub(crate) fn run(mut world: World) -> Exit {
     let args = std::mem::take(&mut world.args);
     let json = args.iter().skip(1).take_while(|arg| *arg != "--").any(|arg| arg == "--json");
-    let (mut app, mut out) = App::split(world, Grammar { takes_repo, parser: tree });
-    let ended = aim(&args).and_then(|call| {
-        if let Call::Run { entry, args } = &call {
+    let (mut app, mut out) = App::split(world, Grammar { takes_repo, parser: tree, reference: docs::cli_reference });
+    let ended = parse_invocation(&args).and_then(|call| {
+        if let Invocation::Run { entry, args } = &call {
             app.given = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
             app.typed = app.given.iter().fold(entry.line(), |line, word| line + " " + &quoted(word));
         }
         perform(call, &app, &mut out)
     });
-    let ended = ended.and_then(|()| out.finish());
+    let ended = ended.and_then(|()| out.flush());
     match ended {
         Ok(()) => Exit::Done,
         Err(error) => {
@@ -49,36 +48,34 @@ pub(crate) fn run(mut world: World) -> Exit {
 }
 
 /// What a command line asks for.
-enum Call {
+enum Invocation {
     Version,
-    Help,
-    AgentsHelp,
+    Help(fn() -> String),
     Run { entry: &'static CommandEntry, args: Vec<OsString> },
-    Nothing,
 }
 
 /// Where a verb was looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Namespace {
     Top,
     Bubble,
     Agents,
 }
 
-fn perform(call: Call, app: &App, out: &mut Out) -> Result<(), CommandError> {
+fn perform(call: Invocation, app: &App, out: &mut Out) -> Result<(), CommandError> {
     match call {
-        Call::Version => out.line(format_args!("pairflow {}", env!("CARGO_PKG_VERSION"))),
-        Call::AgentsHelp => out.line(format_args!("{}", help::agents())),
-        Call::Help | Call::Nothing => out.line(format_args!("{}", help::overview())),
-        Call::Run { entry, args } => {
+        Invocation::Version => out.line(format_args!("pairflow {}", env!("CARGO_PKG_VERSION"))),
+        Invocation::Help(page) => out.line(format_args!("{}", page())),
+        Invocation::Run { entry, args } => {
             let Some(matches) = parse(entry, args, out)? else { return Ok(()) };
-            out.configure(ColorChoice::from_matches(&matches), matches.get_flag("progress"));
-            if let Some(root) = app.elsewhere(&matches) {
-                out.speak_of(root.clone(), app.grammar.takes_repo);
+            let color = matches.get_one::<ColorChoice>("color").copied().unwrap_or_default();
+            out.configure(color, matches.get_flag("progress"));
+            if let Some(root) = app.other_repository(&matches) {
+                out.name_repository(root.clone(), app.grammar.takes_repo);
                 app.there.get_or_init(|| root);
             }
             // It is for people to know; agents cannot change it.
-            if matches!(entry.group, Group::Daily | Group::Operator) {
+            if entry.group.is_about_bubbles() {
                 app.warn_of_tracked(named_repo(&matches), out);
             }
             let ended = guard(entry, &matches, app).and_then(|()| (entry.run)(&matches, app, out));
@@ -133,15 +130,15 @@ fn named_repo(matches: &ArgMatches) -> Option<&Path> {
 }
 
 /// Finds out what a command line asks for.
-fn aim(args: &[OsString]) -> Result<Call, CommandError> {
+fn parse_invocation(args: &[OsString]) -> Result<Invocation, CommandError> {
     let program = args.first().map(Path::new).and_then(Path::file_stem).unwrap_or_default();
-    let mut place = if program == "orchestra" { Place::Agents } else { Place::Top };
+    let mut place = if program == "orchestra" { Namespace::Agents } else { Namespace::Top };
     let mut hoisted = Vec::new();
     let mut rest = args.get(1..).unwrap_or_default();
     while let Some((first, after)) = rest.split_first() {
         match first.to_str() {
-            Some("--version" | "-V") => return Ok(Call::Version),
-            Some("--help" | "-h") => return Ok(help_page(place)),
+            Some("--version" | "-V") => return Ok(Invocation::Version),
+            Some("--help" | "-h") => return Ok(help_page(place, args)),
             Some("--color" | "--repo") => {
                 hoisted.extend(rest.iter().take(2).cloned());
                 rest = after.get(1..).unwrap_or_default();
@@ -150,56 +147,59 @@ fn aim(args: &[OsString]) -> Result<Call, CommandError> {
                 hoisted.push(first.clone());
                 rest = after;
             }
-            Some("help") => return help_of(after),
-            Some("bubble") if place == Place::Top => (place, rest) = (Place::Bubble, after),
-            Some("orchestra" | "agent") if place == Place::Top => (place, rest) = (Place::Agents, after),
+            Some("help") => return help_of(after, args),
+            Some("bubble") if place == Namespace::Top => (place, rest) = (Namespace::Bubble, after),
+            Some("orchestra" | "agent") if place == Namespace::Top => (place, rest) = (Namespace::Agents, after),
             _ => return call(first, place, [after, &hoisted].concat()),
         }
     }
-    match (place, find(HOME)) {
-        (Place::Top, Some(entry)) => Ok(Call::Run { entry, args: hoisted }),
-        (Place::Top, None) if hoisted.is_empty() => Ok(Call::Nothing),
-        (Place::Top, None) => Err(unknown(&hoisted[0], place)),
-        _ => Err(CommandError::usage("a command is missing.").next("pairflow help")),
-    }
-}
-
-fn call(verb: &OsStr, place: Place, args: Vec<OsString>) -> Result<Call, CommandError> {
-    let entry = verb.to_str().and_then(find).filter(|entry| reachable(entry, place));
-    entry.map(|entry| Call::Run { entry, args }).ok_or_else(|| unknown(verb, place))
-}
-
-fn help_of(words: &[OsString]) -> Result<Call, CommandError> {
-    let spaces = ["bubble", "orchestra", "agent"];
-    let agents = words.iter().any(|word| word == "orchestra" || word == "agent");
-    let Some(verb) = words.iter().find(|word| !spaces.iter().any(|space| *word == space)) else {
-        return Ok(help_page(if agents { Place::Agents } else { Place::Top }));
-    };
-    call(verb, Place::Top, vec!["--help".into()])
-}
-
-fn help_page(place: Place) -> Call {
-    if place == Place::Agents { Call::AgentsHelp } else { Call::Help }
-}
-
-fn reachable(entry: &CommandEntry, place: Place) -> bool {
     match place {
-        Place::Top => true,
-        Place::Bubble => matches!(entry.group, Group::Daily | Group::Operator),
-        Place::Agents => entry.group == Group::Agent,
+        Namespace::Top => call(OsStr::new(HOME), place, hoisted),
+        _ => Err(CommandError::usage("the command is missing.").next("pairflow help")),
     }
 }
 
-fn unknown(verb: &OsStr, place: Place) -> CommandError {
+fn call(verb: &OsStr, place: Namespace, args: Vec<OsString>) -> Result<Invocation, CommandError> {
+    let entry = verb.to_str().and_then(find).filter(|entry| reachable(entry, place));
+    entry.map(|entry| Invocation::Run { entry, args }).ok_or_else(|| unknown(verb, place))
+}
+
+fn help_of(words: &[OsString], args: &[OsString]) -> Result<Invocation, CommandError> {
+    let agents = words.iter().any(|word| word == "orchestra" || word == "agent");
+    let Some(verb) =
+        words.iter().find(|word| !["bubble", "orchestra", "agent", "--all"].iter().any(|one| *word == one))
+    else {
+        return Ok(help_page(if agents { Namespace::Agents } else { Namespace::Top }, args));
+    };
+    call(verb, Namespace::Top, vec!["--help".into()])
+}
+
+fn help_page(place: Namespace, args: &[OsString]) -> Invocation {
+    Invocation::Help(match place {
+        Namespace::Agents => docs::agents,
+        _ if args.iter().any(|arg| arg == "--all") => docs::all,
+        _ => docs::overview,
+    })
+}
+
+fn reachable(entry: &CommandEntry, place: Namespace) -> bool {
+    match place {
+        Namespace::Top => true,
+        Namespace::Bubble => entry.group.is_about_bubbles(),
+        Namespace::Agents => entry.group == CommandGroup::Agents,
+    }
+}
+
+fn unknown(verb: &OsStr, place: Namespace) -> CommandError {
     let typed = verb.to_string_lossy();
-    let names = TABLE.iter().filter(|entry| !entry.hidden && reachable(entry, place)).map(|entry| entry.name);
+    let names = TABLE.iter().filter(|entry| !entry.is_hidden() && reachable(entry, place)).map(|entry| entry.name);
     let space = match place {
-        Place::Top => "",
-        Place::Bubble => "bubble ",
-        Place::Agents => "orchestra ",
+        Namespace::Top => "",
+        Namespace::Bubble => "bubble ",
+        Namespace::Agents => "orchestra ",
     };
     let error = CommandError::usage(format_args!("there is no command '{space}{typed}'."));
-    match suggest::nearest(&typed, names) {
+    match nearest(&typed, names) {
         Some(name) => error.next(format_args!("pairflow {space}{name}")),
         None => error.next("pairflow help"),
     }

@@ -1,4 +1,4 @@
-//! How a command ends: the exit codes, and the sentence that goes with each that is not 0.
+//! How a command ends: the exit codes, and the error message of each that is not 0.
 
 use std::fmt;
 
@@ -10,30 +10,41 @@ use serde::Serialize;
 pub enum Exit {
     /// Done, and durable.
     Done = 0,
-    /// The rules say no.
+    /// A rule refused it.
     Refused = 1,
-    /// The command line makes no sense.
+    /// The command line is wrong.
     Usage = 2,
-    /// Something outside failed: disk, git, a program.
-    WorldFailed = 3,
-    /// Somebody else was faster; nothing was changed.
+    /// The disk, git or another program failed.
+    IoError = 3,
+    /// Another process was faster; nothing was changed.
     LostRace = 4,
     /// The log is damaged; nothing was changed.
     LogDamaged = 5,
-    /// What was waited for did not come in time.
+    /// `wait` reached its timeout.
     TimedOut = 6,
-    /// A verb that belongs to people was called by an agent.
+    /// An agent called a command for people.
     HumanVerb = 77,
 }
 
-/// Why a command did not do what it was asked to.
+/// The exit codes as help and manual pages show them.
+pub(crate) const EXIT_CODES: &str = "\
+0   done, and durable
+1   refused by a rule
+2   usage error: the command line is wrong
+3   I/O error: the disk, git or another program failed
+4   lost a race: another process was faster, and nothing was changed
+5   the log is damaged or lost; nothing was changed
+6   timed out
+77  a command for people was called by an agent";
+
+/// Why a command failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandError {
     /// How the process ends.
     pub exit: Exit,
     /// What went wrong, as a sentence.
     pub message: String,
-    /// The one command that goes on from here.
+    /// The next step.
     pub hint: Option<String>,
 }
 
@@ -53,25 +64,25 @@ struct ErrorBody<'a> {
 }
 
 impl Exit {
-    /// Returns the number that the process ends with.
+    /// Returns the exit code of the process.
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// Returns the ending with this number; a number that means nothing is a failure of something outside.
+    /// Returns the exit with this code; an unknown code is an I/O error.
     pub fn of_code(code: u8) -> Self {
         let all =
             [Self::Done, Self::Refused, Self::Usage, Self::LostRace, Self::LogDamaged, Self::TimedOut, Self::HumanVerb];
-        all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::WorldFailed)
+        all.into_iter().find(|exit| exit.code() == code).unwrap_or(Self::IoError)
     }
 
-    /// Returns the name that stands in JSON.
+    /// Returns its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Refused => "refused",
             Self::Usage => "usage",
-            Self::WorldFailed => "world_failed",
+            Self::IoError => "world_failed",
             Self::LostRace => "lost_race",
             Self::LogDamaged => "log_damaged",
             Self::TimedOut => "timed_out",
@@ -79,7 +90,7 @@ impl Exit {
         }
     }
 
-    /// Returns the word that a message on the terminal starts with.
+    /// Returns the first word of its message on the terminal.
     pub fn label(self) -> &'static str {
         match self {
             Self::Refused | Self::LostRace | Self::HumanVerb => "refused",
@@ -94,33 +105,38 @@ impl CommandError {
         Self { exit, message: message.to_string(), hint: None }
     }
 
-    /// The rules say no.
+    /// Makes a refusal.
     pub fn refused(message: impl fmt::Display) -> Self {
         Self::new(Exit::Refused, message)
     }
 
-    /// The command line makes no sense.
+    /// Makes a usage error.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::new(Exit::Usage, message)
     }
 
-    /// Something outside failed.
-    pub fn world(message: impl fmt::Display) -> Self {
-        Self::new(Exit::WorldFailed, message)
+    /// Makes an I/O error.
+    pub fn io(message: impl fmt::Display) -> Self {
+        Self::new(Exit::IoError, message)
     }
 
-    /// Ends the process with `exit`; what there is to say is part of the result already.
-    pub fn told(exit: Exit) -> Self {
+    /// Makes an I/O error that names what was tried: `cannot write FILE: no space left.`
+    pub(crate) fn cannot(verb: &str, what: impl fmt::Display, error: impl fmt::Display) -> Self {
+        Self::io(format_args!("cannot {verb} {what}: {error}."))
+    }
+
+    /// Ends the process with `exit`, without a message: the result contains everything.
+    pub fn silent(exit: Exit) -> Self {
         Self::new(exit, "")
     }
 
-    /// Adds the command that goes on from here.
+    /// Adds the next step.
     pub fn next(mut self, command: impl fmt::Display) -> Self {
         self.hint = Some(command.to_string());
         self
     }
 
-    /// Adds the command that goes on from here, unless there is one already.
+    /// Adds the next step, unless there is one.
     pub fn or_next(self, command: impl fmt::Display) -> Self {
         if self.hint.is_some() { self } else { self.next(command) }
     }

@@ -8,16 +8,15 @@ pub mod app;
 pub mod args;
 pub mod commands;
 mod dispatch;
+pub mod docs;
 mod entry;
 mod exit;
-mod help;
 pub mod out;
-mod suggest;
 mod table;
 mod world;
 
 pub use dispatch::main_with;
-pub use entry::{CommandEntry, Group};
+pub use entry::{CommandEntry, CommandGroup};
 pub use exit::{CommandError, Exit};
 pub use table::{TABLE, find};
 pub use world::{Env, Terminal, World};

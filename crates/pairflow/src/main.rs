@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     if cfg!(debug_assertions)
         && let Some(text) = world.env.text(TEST_LIMITS)
     {
-        // A limit that nobody understands must not pass for one that was set.
+        // A limit that cannot be parsed must not be ignored.
         match Limits::read(&text) {
             Ok(limits) => world.limits = limits,
             Err(why) => {

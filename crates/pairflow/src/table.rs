@@ -1,67 +1,68 @@
-//! The list of commands. A command is known to the program if, and only if, it has a line here.
+//! The list of commands. The program knows the commands that have a line here, and no others.
 
 use clap::Command;
 
 use crate::commands;
-use crate::entry::{CommandEntry, Group, common_args};
+use crate::entry::{CommandEntry, CommandGroup, common_args};
 
-/// Every command, in the order in which it is listed.
+/// Every command, in the order of the help.
 pub static TABLE: &[CommandEntry] = &[
     commands::home::ENTRY,
-    commands::new::ENTRY,
-    commands::next::ENTRY,
-    commands::ok::ENTRY,
     commands::init::ENTRY,
-    commands::doctor::ENTRY,
-    commands::demo::ENTRY,
-    commands::create::ENTRY,
-    commands::start::ENTRY,
+    commands::create::NEW,
+    commands::next::ENTRY,
     commands::status::ENTRY,
-    commands::view::ENTRY,
-    commands::inbox::ENTRY,
+    commands::attach::ENTRY,
     commands::reply::ENTRY,
-    commands::approve::ENTRY,
-    commands::request_rework::ENTRY,
+    commands::ok::ENTRY,
+    commands::merge::ENTRY,
+    commands::stop::ENTRY,
+    commands::doctor::ENTRY,
+    commands::create::CREATE,
+    commands::start::ENTRY,
+    commands::pause::PAUSE,
+    commands::pause::RESUME,
+    commands::pause::RESTART,
+    commands::update::ENTRY,
+    commands::delete::DELETE,
+    commands::delete::RESTORE,
+    commands::adopt::ENTRY,
+    commands::env::ENTRY,
+    commands::watchdog::ENTRY,
+    commands::inbox::ENTRY,
+    commands::approve::APPROVE,
+    commands::approve::REQUEST_REWORK,
     commands::waive::ENTRY,
     commands::commit::ENTRY,
-    commands::merge::ENTRY,
     commands::list::ENTRY,
+    commands::view::ENTRY,
     commands::log::ENTRY,
     commands::findings::ENTRY,
     commands::diff::ENTRY,
     commands::export::ENTRY,
-    commands::open::ENTRY,
-    commands::env::ENTRY,
-    commands::attach::ENTRY,
-    commands::pause::ENTRY,
-    commands::resume::ENTRY,
-    commands::restart::ENTRY,
-    commands::update::ENTRY,
-    commands::watchdog::ENTRY,
     commands::verify::ENTRY,
-    commands::adopt::ENTRY,
-    commands::stop::ENTRY,
-    commands::delete::ENTRY,
-    commands::restore::ENTRY,
+    commands::open::ENTRY,
     commands::brief::ENTRY,
-    commands::pass::ENTRY,
-    commands::ask_human::ENTRY,
-    commands::converged::ENTRY,
+    commands::pass::PASS,
+    commands::pass::ASK_HUMAN,
+    commands::pass::CONVERGED,
     commands::wait::ENTRY,
-    commands::hook::ENTRY,
-    commands::supervise::ENTRY,
-    commands::supervisor::ENTRY,
-    commands::script_agent::ENTRY,
-    commands::launch::ENTRY,
-    commands::trust::ENTRY,
+    commands::demo::ENTRY,
     commands::config::ENTRY,
-    commands::completions::ENTRY,
-    commands::man::ENTRY,
+    commands::trust::ENTRY,
+    commands::supervisor::SUPERVISE,
+    commands::supervisor::SUPERVISOR,
+    commands::reference::COMPLETIONS,
+    commands::reference::MAN,
+    commands::hook::ENTRY,
+    commands::launch::LAUNCH,
+    commands::launch::SCRIPT_AGENT,
+    commands::reference::DOCS,
 ];
 
 /// Finds the command that is called `verb`.
 pub fn find(verb: &str) -> Option<&'static CommandEntry> {
-    TABLE.iter().find(|entry| entry.name == verb || entry.aliases.contains(&verb))
+    TABLE.iter().find(|entry| entry.name == verb)
 }
 
 /// Whether the command that is called `verb` takes `--repo`.
@@ -71,17 +72,17 @@ pub(crate) fn takes_repo(verb: &str) -> bool {
 
 /// Builds the whole program as one parser: for completions and manual pages, never for a call.
 pub(crate) fn tree() -> Command {
-    let shown = || TABLE.iter().filter(|entry| !entry.hidden);
-    let under = |name: &'static str, about: &'static str, groups: &'static [Group]| {
-        let children = shown().filter(|entry| groups.contains(&entry.group)).map(CommandEntry::leaf);
+    let shown = || TABLE.iter().filter(|entry| !entry.is_hidden());
+    let under = |name: &'static str, about: &'static str, fits: fn(CommandGroup) -> bool| {
+        let children = shown().filter(|entry| fits(entry.group)).map(CommandEntry::leaf);
         Command::new(name).about(about).subcommands(children)
     };
     common_args(Command::new("pairflow"))
         .version(env!("CARGO_PKG_VERSION"))
         .about(env!("CARGO_PKG_DESCRIPTION"))
         .subcommands(shown().map(CommandEntry::leaf))
-        .subcommand(under("bubble", "Everything that can be done with a bubble", &[Group::Daily, Group::Operator]))
-        .subcommand(under("orchestra", "What agents call", &[Group::Agent]))
+        .subcommand(under("bubble", "Commands about a bubble", CommandGroup::is_about_bubbles))
+        .subcommand(under("orchestra", "Commands for agents", |group| group == CommandGroup::Agents))
 }
 
 #[cfg(test)]

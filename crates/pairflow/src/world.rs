@@ -70,10 +70,8 @@ impl World {
             stdout: Box::new(io::stdout()),
             stderr: Box::new(io::stderr()),
             terminal: Terminal::real(),
-            disk: Arc::new(RealDisk),
-            clock: Arc::new(SystemClock),
-            limits: Limits::default(),
             program: std::env::current_exe().ok(),
+            ..Self::empty()
         }
     }
 

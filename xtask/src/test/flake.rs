@@ -89,7 +89,7 @@ impl Load {
 impl Drop for Load {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // One that has ended by itself cannot be killed.
+            // A process that has already ended cannot be killed.
             let _ = child.kill();
             let _ = child.wait();
         }

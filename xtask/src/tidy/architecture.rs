@@ -1,4 +1,5 @@
-//! The lists of ARCHITECTURE.md that lead into the code: every entry exists, and `pass` needs few files.
+//! The lists of ARCHITECTURE.md that lead into the code: every entry exists, each step of a way
+//! is reached from an earlier one, and `pass` needs few files.
 //!
 //! A list follows a heading of its own. An entry is a line such as
 //! ``- `pairflow-engine/engine/apply.rs::apply` what happens there``: a crate, a file in its `src`, and a function of that
@@ -11,8 +12,8 @@ use super::tree::{File, Problem, Rust, Tree};
 
 const DOCUMENT: &str = "ARCHITECTURE.md";
 
-/// How many files `pass` leads through at most. The goal is 20: lower it here.
-const PASS_FILES: usize = 24;
+/// How many files `pass` leads through at most.
+const PASS_FILES: usize = 20;
 /// How many behaviours the document locates at least.
 const BEHAVIOURS: usize = 10;
 
@@ -22,15 +23,17 @@ struct List {
     /// How many different files its entries name at most.
     most_files: usize,
     least_entries: usize,
+    /// Whether its entries are in the order of calls.
+    is_way: bool,
 }
 
-const PASS: List = List { heading: "### The way of `pass`", most_files: PASS_FILES, least_entries: 1 };
+const PASS: List = List { heading: "### The way of `pass`", most_files: PASS_FILES, least_entries: 1, is_way: true };
 
 const LISTS: [List; 4] = [
     PASS,
-    List { heading: "### The way of a notice", most_files: usize::MAX, least_entries: 1 },
-    List { heading: "### The way of a hook", most_files: usize::MAX, least_entries: 1 },
-    List { heading: "## Where behaviours live", most_files: usize::MAX, least_entries: BEHAVIOURS },
+    List { heading: "### The way of a notice", most_files: usize::MAX, least_entries: 1, is_way: true },
+    List { heading: "### The way of a hook", most_files: usize::MAX, least_entries: 1, is_way: true },
+    List { heading: "## Where behaviours live", most_files: usize::MAX, least_entries: BEHAVIOURS, is_way: false },
 ];
 
 /// Returns how many files `pass` leads through.
@@ -54,6 +57,8 @@ struct Entry<'a> {
     line: usize,
     file: String,
     function: &'a str,
+    /// Whether the line says how the function is reached, if no earlier file names it.
+    via: bool,
 }
 
 impl List {
@@ -74,6 +79,10 @@ impl List {
                     problems.push(document.problem(*line, "this line does not begin with `crate/path.rs::function`"))
                 }
             }
+        }
+        if self.is_way {
+            let entries: Vec<_> = entries.iter().flatten().collect();
+            problems.extend((1..entries.len()).filter_map(|at| unreached(tree, document, &entries[..=at])));
         }
         if entries.len() < self.least_entries {
             let sentence = format!("this list has {} entries; at least {}", entries.len(), self.least_entries);
@@ -96,10 +105,21 @@ impl List {
 }
 
 fn entry(line: usize, text: &str) -> Option<Entry<'_>> {
-    let (place, _) = text.strip_prefix("- `")?.split_once('`')?;
+    let (place, what) = text.strip_prefix("- `")?.split_once('`')?;
     let (path, function) = place.split_once("::")?;
     let (krate, inside) = path.split_once('/')?;
-    Some(Entry { line, file: format!("crates/{krate}/src/{inside}"), function })
+    Some(Entry { line, file: format!("crates/{krate}/src/{inside}"), function, via: what.contains("via ") })
+}
+
+/// The last of `entries`, if no file of the entries before it names its function, and the line does not say how it is reached.
+fn unreached(tree: &Tree, document: &File, entries: &[&Entry<'_>]) -> Option<Problem> {
+    let (entry, earlier) = entries.split_last()?;
+    let names = |rust: &Rust| {
+        tokens::paths(&rust.tokens).iter().any(|path| path.segments.iter().any(|one| one == entry.function))
+    };
+    let called = |one: &&Entry<'_>| tree.rust().any(|(file, rust)| file.path == one.file && names(rust));
+    let sentence = format!("no file of an earlier entry names `{}`; say `via` what it is reached", entry.function);
+    (!entry.via && !earlier.iter().any(called)).then(|| document.problem(entry.line, sentence))
 }
 
 fn missing(tree: &Tree, document: &File, entry: &Entry<'_>) -> Option<Problem> {
@@ -141,6 +161,20 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_that_no_earlier_file_names_says_how_it_is_reached() {
+        let judged = |second: &str| {
+            let text = format!("### The way of `pass`\n- `a/b.rs::outer` first\n{second}\n");
+            let other = ("crates/a/src/c.rs", "//! C.\nfn far() {}");
+            let tree = Tree::of(&[("ARCHITECTURE.md", &text), ("crates/a/src/b.rs", CODE), other]);
+            let document = tree.file(DOCUMENT).unwrap();
+            PASS.judge(&tree, document).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let problem = "ARCHITECTURE.md:3: no file of an earlier entry names `far`; say `via` what it is reached";
+        assert_eq!(judged("- `a/c.rs::far` then"), [problem]);
+        assert_eq!(judged("- `a/c.rs::far` then, via the file watcher"), [""; 0]);
+    }
+
+    #[test]
     fn a_file_a_function_and_a_form_that_are_wrong_are_reported() {
         let pass = "- `a/c.rs::outer`\n- `a/b.rs::gone` x\n- `a/b.rs::tested` x\n- outer\n";
         assert_eq!(
@@ -150,6 +184,7 @@ mod tests {
                 "ARCHITECTURE.md:5: crates/a/src/b.rs has no function `gone`",
                 "ARCHITECTURE.md:6: crates/a/src/b.rs has no function `tested`",
                 "ARCHITECTURE.md:7: this line does not begin with `crate/path.rs::function`",
+                "ARCHITECTURE.md:5: no file of an earlier entry names `gone`; say `via` what it is reached",
             ]
         );
         let behaviours =

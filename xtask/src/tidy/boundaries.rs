@@ -4,8 +4,10 @@
 
 use std::collections::BTreeSet;
 
+use syn::{ImplItem, Item, TraitItem};
+
 use super::modules::{Crate, ModulePath};
-use super::tokens::PathUse;
+use super::tokens::{self, PathUse};
 use super::tree::{File, Problem, Rust, Tree};
 
 /// `anyhow` is for the binary's main.rs and the tools of the project. Reports it where errors must have a type.
@@ -115,7 +117,9 @@ fn leaks((file, rust): (&File, &Rust)) -> Vec<Problem> {
 }
 
 const MACHINE: &str = "crates/pairflow-core/src/bubble/";
-const EVOLVE: &str = "crates/pairflow-core/src/bubble/evolve/";
+const EVOLVE: &str = "crates/pairflow-core/src/bubble/evolve";
+/// The type whose methods may ask a policy.
+const STATE: &str = "BubbleState";
 /// The files of the machine that may fold facts; the first only names what the others may use.
 const FOLDS: [&str; 2] = ["mod.rs", "recompute.rs"];
 
@@ -123,43 +127,72 @@ const FOLDS: [&str; 2] = ["mod.rs", "recompute.rs"];
 /// `respond` asks the state after a command's own facts, and `recompute` reads a log again.
 pub(super) fn recorded_verdicts(tree: &Tree) -> Vec<Problem> {
     let named = tree.rust().filter(|(file, _)| file.path.starts_with(MACHINE)).flat_map(conclusions);
-    let asked = tree.rust().filter(|(file, _)| file.path.starts_with(EVOLVE)).flat_map(asked);
-    named.chain(asked).chain(Crate::all(tree).iter().flat_map(reached)).collect()
+    named.chain(Crate::all(tree).iter().flat_map(asked)).collect()
 }
 
-/// Methods of the state that ask its policy, called in `evolve`.
-fn asked((file, rust): (&File, &Rust)) -> Vec<Problem> {
-    let asks = |line: &str| [".policy()", ".facts()", ".unmet()"].into_iter().find(|method| line.contains(method));
-    let lines = file.text.lines().zip(1..).filter(|(line, _)| !line.trim_start().starts_with("//"));
-    let found = lines.filter_map(|(line, number)| Some((asks(line)?, number)));
-    found
-        .filter(|(_, number)| !file.is_test_code(rust, *number))
-        .map(|(method, number)| {
-            file.problem(number, format!("`{method}` asks the policy; `evolve` applies recorded verdicts"))
-        })
-        .collect()
-}
-
-/// Modules of the policies that `evolve` gets to, over whatever other modules.
-fn reached(one: &Crate<'_>) -> Vec<Problem> {
+/// Policies that `evolve` gets to, over whatever modules, and methods of the state that ask one, called where `evolve` gets to.
+fn asked(one: &Crate<'_>) -> Vec<Problem> {
     let uses = one.uses();
-    let starts =
-        |path: &[String], names: &[&str]| path.iter().map(String::as_str).take(names.len()).eq(names.iter().copied());
-    let mut seen: BTreeSet<ModulePath> =
-        uses.iter().map(|one| &one.from).filter(|from| starts(from, &["bubble", "evolve"])).cloned().collect();
-    let mut problems = Vec::new();
+    let evolve = |path: &ModulePath| path.starts_with(&["bubble".to_owned(), "evolve".to_owned()]);
+    let policy = |path: &ModulePath| path.first().is_some_and(|first| first == "policy");
+    let of_evolve = closure(one.modules().map(|(path, ..)| path).filter(|path| evolve(path)).cloned(), |from| {
+        uses.iter().filter(|one| one.from == *from && !policy(&one.to)).map(|one| one.to.clone()).collect()
+    });
+    let to_policy = closure(one.modules().map(|(path, ..)| path).filter(|path| policy(path)).cloned(), |to| {
+        uses.iter().filter(|one| one.to == *to).map(|one| one.from.clone()).collect()
+    });
+    let reached = uses.iter().filter(|one| of_evolve.contains(&one.from) && policy(&one.to)).map(|one| {
+        let way = format!("`evolve` gets to a policy over `{}`; put what it needs below", one.from.join("::"));
+        one.file.problem(one.line, way)
+    });
+    let asking: BTreeSet<String> = one
+        .modules()
+        .filter(|(path, ..)| to_policy.contains(*path) && !of_evolve.contains(*path))
+        .flat_map(|(_, _, rust)| methods_of_state(rust))
+        .collect();
+    let called = one.modules().filter(|(path, ..)| of_evolve.contains(*path)).flat_map(|(_, file, rust)| {
+        let of_state = |path: &PathUse| matches!(&path.segments[..], [kind, _] if kind == STATE || kind == "Self");
+        let by_path = rust.paths().into_iter().filter(of_state).map(|path| (path.segments[1].clone(), path.line));
+        let calls = tokens::method_calls(&rust.tokens).into_iter().chain(by_path);
+        let calls = calls.filter(|(name, line)| asking.contains(name) && !file.is_test_code(rust, *line));
+        calls
+            .map(|(name, line)| {
+                file.problem(line, format!("`{name}` asks the policy; `evolve` applies recorded verdicts"))
+            })
+            .collect::<Vec<_>>()
+    });
+    reached.chain(called).collect()
+}
+
+/// The modules of `start`, and all that `next` leads to from them.
+fn closure(
+    start: impl Iterator<Item = ModulePath>,
+    next: impl Fn(&ModulePath) -> Vec<ModulePath>,
+) -> BTreeSet<ModulePath> {
+    let mut seen: BTreeSet<ModulePath> = start.collect();
     let mut left: Vec<_> = seen.iter().cloned().collect();
-    while let Some(from) = left.pop() {
-        for one in uses.iter().filter(|one| one.from == from) {
-            if starts(&one.to, &["policy"]) {
-                let way = format!("`evolve` gets to a policy over `{}`; put what it needs below", from.join("::"));
-                problems.push(one.file.problem(one.line, way));
-            } else if seen.insert(one.to.clone()) {
-                left.push(one.to.clone());
-            }
-        }
+    while let Some(one) = left.pop() {
+        left.extend(next(&one).into_iter().filter(|found| seen.insert(found.clone())));
     }
-    problems
+    seen
+}
+
+/// The names of the methods that a file gives to the state.
+fn methods_of_state(rust: &Rust) -> Vec<String> {
+    let of_state = |item: &&syn::ItemImpl| {
+        let named = |path: &syn::TypePath| path.path.segments.last().is_some_and(|last| last.ident == STATE);
+        item.trait_.is_none() && matches!(&*item.self_ty, syn::Type::Path(path) if named(path))
+    };
+    let impls = rust.syntax.items.iter().filter_map(|item| match item {
+        syn::Item::Impl(item) => Some(item),
+        _ => None,
+    });
+    let items = impls.filter(of_state).flat_map(|item| &item.items);
+    let names = items.filter_map(|item| match item {
+        syn::ImplItem::Fn(method) => Some(method.sig.ident.to_string()),
+        _ => None,
+    });
+    names.collect()
 }
 
 /// Reports places that the rules of this file name and that are gone, so that no rule passes only because code moved.
@@ -185,6 +218,63 @@ fn conclusions((file, rust): (&File, &Rust)) -> Vec<Problem> {
         .filter(|path| !file.is_test_code(rust, path.line))
         .map(|path| file.problem(path.line, format!("`{}`: {sentence}", path.text())))
         .collect()
+}
+
+const POLICY: &str = "crates/pairflow-core/src/policy/";
+const POLICIES: &str = "crates/pairflow-core/src/policy/policies/";
+/// The policy that panics whatever it is asked.
+const PANICS: &str = "crates/pairflow-core/src/policy/policies/panics.rs";
+
+/// Reports policies that are named in more than one place, and questions that the panicking policy would answer.
+pub(super) fn policies(tree: &Tree) -> Vec<Problem> {
+    let listed = tree.rust().filter(|(file, _)| file.path.starts_with(POLICIES));
+    let scattered = listed.filter_map(|(file, _)| listed_once(tree, file));
+    scattered.chain(answered(tree)).collect()
+}
+
+/// Whether one line outside of its file names the module of a policy.
+fn listed_once(tree: &Tree, policy: &File) -> Option<Problem> {
+    let name = policy.path.strip_prefix(POLICIES)?.strip_suffix(".rs")?;
+    let mentions = |rust: &Rust| -> BTreeSet<usize> {
+        // As the last part of a path it is some other name, such as a local one.
+        let leads_there =
+            |segments: &[String]| segments.split_last().is_some_and(|(_, way)| way.iter().any(|one| one == name));
+        rust.paths().iter().filter(|path| leads_there(&path.segments)).map(|path| path.line).collect()
+    };
+    let core =
+        tree.rust().filter(|(file, _)| file.path.starts_with("crates/pairflow-core/src/") && file.path != policy.path);
+    let lines: usize = core.map(|(_, rust)| mentions(rust).len()).sum();
+    let sentence =
+        format!("{lines} lines elsewhere name the module `{name}`; the list of the policies has the only one");
+    (lines != 1).then(|| policy.problem(1, sentence))
+}
+
+/// The methods of the trait that the panicking policy does not override.
+fn answered(tree: &Tree) -> Option<Problem> {
+    let (file, panics) = tree.rust().find(|(file, _)| file.path == PANICS)?;
+    let folder = tree.rust().filter(|(file, _)| file.path.starts_with(POLICY));
+    let asked = folder.flat_map(|(_, rust)| rust.syntax.items.iter()).filter_map(|item| match item {
+        Item::Trait(one) if one.ident == "Policy" => Some(&one.items),
+        _ => None,
+    });
+    let asked = asked.flatten().filter_map(|item| match item {
+        TraitItem::Fn(method) => Some(method.sig.ident.to_string()),
+        _ => None,
+    });
+    let overrides = panics.syntax.items.iter().filter_map(|item| match item {
+        Item::Impl(one) => Some(&one.items),
+        _ => None,
+    });
+    let overrides: BTreeSet<String> = overrides
+        .flatten()
+        .filter_map(|item| match item {
+            ImplItem::Fn(method) => Some(method.sig.ident.to_string()),
+            _ => None,
+        })
+        .collect();
+    let left: Vec<String> = asked.filter(|name| !overrides.contains(name)).collect();
+    let sentence = format!("this policy must override every method, and does not override {}", left.join(", "));
+    (!left.is_empty()).then(|| file.problem(1, sentence))
 }
 
 #[cfg(test)]
@@ -261,20 +351,47 @@ mod tests {
         assert_eq!(verdict_lines("bubble/work.rs", text), [0; 0]);
     }
 
-    #[test]
-    fn a_policy_behind_another_module_is_reported() {
+    /// Where a policy is asked, if `evolve` and the file of the state say this, and `facts.rs` has methods that ask it.
+    fn askers(fold: &str, state: &str) -> Vec<(String, usize)> {
         let core = |path: &str| format!("crates/pairflow-core/src/{path}");
+        let facts = "use crate::bubble::state::BubbleState;\nuse crate::policy::Policy;\n\
+                     impl BubbleState {\npub fn facts(&self) {}\npub fn unmet(&self) {}\npub fn failing(&self) {}\n}\n";
         let files = [
             (core("lib.rs"), "pub mod bubble;\npub mod policy;\n"),
-            (core("bubble/mod.rs"), "mod evolve;\nmod state;\n"),
+            (core("bubble/mod.rs"), "mod evolve;\nmod facts;\nmod state;\n"),
             (core("bubble/evolve/mod.rs"), "mod fold;\n"),
-            (core("bubble/evolve/fold.rs"), "use crate::bubble::state::State;\nfn f() { state.unmet(); }\n"),
-            (core("bubble/state.rs"), "use crate::policy::Policy;\npub struct State;\n"),
+            (core("bubble/evolve/fold.rs"), fold),
+            (core("bubble/facts.rs"), facts),
+            (core("bubble/state.rs"), state),
             (core("policy/mod.rs"), "pub trait Policy {}\n"),
         ];
         let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
-        let found: Vec<_> = recorded_verdicts(&Tree::of(&files)).into_iter().map(|one| (one.path, one.line)).collect();
-        assert_eq!(found, [(core("bubble/evolve/fold.rs"), 2), (core("bubble/state.rs"), 1)]);
+        let place = |path: String| path.rsplit('/').next().unwrap_or_default().to_owned();
+        recorded_verdicts(&Tree::of(&files)).into_iter().map(|one| (place(one.path), one.line)).collect()
+    }
+
+    const FOLD: &str = "use crate::bubble::state::BubbleState;\n";
+    const PLAIN: &str = "pub struct BubbleState;\n";
+
+    #[test]
+    fn a_policy_behind_another_module_is_reported() {
+        let state = "use crate::policy::Policy;\npub struct BubbleState;\n";
+        assert_eq!(askers(FOLD, state), [("state.rs".to_owned(), 1)]);
+        assert_eq!(askers(FOLD, PLAIN), []);
+    }
+
+    #[test]
+    fn a_method_that_asks_a_policy_is_reported_where_evolve_gets_to() {
+        let found = |name: &str, line| [(name.to_owned(), line)];
+        assert_eq!(
+            askers(&format!("{FOLD}fn f() {{ if state.failing().is_empty() {{}} }}\n"), PLAIN),
+            found("fold.rs", 2)
+        );
+        assert_eq!(askers(&format!("{FOLD}fn f() {{ BubbleState::facts(state); }}\n"), PLAIN), found("fold.rs", 2));
+        let state = "pub struct BubbleState;\nimpl BubbleState {\nfn done(&self) { self.unmet(); }\n}\n";
+        assert_eq!(askers(FOLD, state), found("state.rs", 3));
+        let field = format!("{FOLD}fn f() {{ state.failing; other::unmet(); }}\n");
+        assert_eq!(askers(&field, PLAIN), [], "a field is no call, and neither is a function of something else");
     }
 
     #[test]
@@ -296,5 +413,35 @@ mod tests {
         for free in ["bubble/evolve/fold.rs", "bubble/recompute.rs", "bubble/mod.rs", "view/status.rs"] {
             assert_eq!(verdict_lines(free, text), [0; 0], "{free}");
         }
+    }
+
+    const LIST: &str = "policies! {\n    strict::Strict;\n    #[cfg(x)] panics::Panics;\n}\n";
+    const SEAM: &str = "pub trait Policy { fn name(&self); fn at_cap(&self) {} }\n";
+    const OVERRIDES: &str = "impl Policy for Panics { fn name(&self) {} fn at_cap(&self) {} }\n";
+
+    fn policy_problems(list: &str, panics: &str) -> Vec<String> {
+        let at = |name: &str| format!("{POLICY}{name}");
+        let files = [
+            (at("policies.rs"), list),
+            (at("seam.rs"), SEAM),
+            (at("policies/strict.rs"), "fn strict() { strict::own(); }\n"),
+            (PANICS.to_owned(), panics),
+        ];
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        policies(&Tree::of(&files)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_policy_is_named_in_one_line_of_the_list() {
+        assert_eq!(policy_problems(LIST, OVERRIDES), [""; 0]);
+        let twice = format!("{LIST}fn f() {{ let strict = strict::Strict; }}\n");
+        let problem = "2 lines elsewhere name the module `strict`; the list of the policies has the only one";
+        assert_eq!(policy_problems(&twice, OVERRIDES), [format!("{POLICIES}strict.rs:1: {problem}")]);
+    }
+
+    #[test]
+    fn the_panicking_policy_overrides_every_method() {
+        let problem = format!("{PANICS}:1: this policy must override every method, and does not override at_cap");
+        assert_eq!(policy_problems(LIST, "impl Policy for Panics { fn name(&self) {} }\n"), [problem]);
     }
 }

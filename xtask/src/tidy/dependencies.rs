@@ -228,7 +228,7 @@ enum Layer {
     Workshop,
 }
 
-/// A crate that nobody has placed yet is a door: it may use engine and core, and only the binary may use it.
+/// An unknown crate is a door: it may use engine and core, and only the binary may use it.
 fn layer(name: &str) -> Layer {
     match name {
         "pairflow-core" => Layer::Core,

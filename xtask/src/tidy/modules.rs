@@ -69,6 +69,11 @@ impl<'a> Crate<'a> {
         self.modules.keys().filter_map(|path| path.first().map(String::as_str)).collect()
     }
 
+    /// Every module with its file.
+    pub(super) fn modules(&self) -> impl Iterator<Item = (&ModulePath, &'a File, &'a Rust)> {
+        self.modules.iter().map(|(path, module)| (path, module.file, module.rust))
+    }
+
     /// Every path in the crate's code that leads to another module of the crate.
     pub(super) fn uses(&self) -> Vec<Use<'a>> {
         let mut uses = Vec::new();

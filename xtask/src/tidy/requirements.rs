@@ -5,6 +5,7 @@
 //! rows of `[trials]` have the short ids of faults that trials of the program found. Ids appear nowhere else. The key table
 //! of the configuration names tests in the same way: each key has one that shows its effect.
 
+use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::tokens;
@@ -188,7 +189,25 @@ pub(super) fn keys_have_effects(tree: &Tree) -> Vec<Problem> {
     let tests = all_tests(tree);
     let effect = |line: &str| line.trim().strip_prefix("effect: \"")?.strip_suffix("\",").map(str::to_owned);
     let named = file.text.lines().enumerate().filter_map(|(at, line)| Some((at + 1, effect(line)?)));
-    named.filter_map(|(line, name)| Some(file.problem(line, look_up(&name, &tests).err()?))).collect()
+    let named: Vec<_> = named.collect();
+    let entries = tree.rust().filter(|(one, _)| one.path == KEYS).map(|(_, rust)| entries(&rust.tokens)).sum::<usize>();
+    let unread = (entries != named.len()).then(|| {
+        let sentence = format!("{entries} entries have an effect, and {} are written as `effect: \"…\",`", named.len());
+        file.problem(1, sentence)
+    });
+    let wrong = named.into_iter().filter_map(|(line, name)| Some(file.problem(line, look_up(&name, &tests).err()?)));
+    unread.into_iter().chain(wrong).collect()
+}
+
+/// How often `effect:` stands in the tokens of the table, however the entry is written.
+fn entries(stream: &TokenStream) -> usize {
+    let tokens: Vec<TokenTree> = stream.clone().into_iter().collect();
+    let is_effect = |pair: &[TokenTree]| matches!(pair, [TokenTree::Ident(word), TokenTree::Punct(colon)] if word == "effect" && colon.as_char() == ':');
+    let inside = tokens.iter().map(|token| match token {
+        TokenTree::Group(group) => entries(&group.stream()),
+        _ => 0,
+    });
+    tokens.windows(2).filter(|pair| is_effect(pair)).count() + inside.sum::<usize>()
 }
 
 #[cfg(test)]
@@ -297,9 +316,20 @@ mod tests {
 
     #[test]
     fn an_effect_is_a_test_that_exists() {
-        assert_eq!(effect_sentences("        effect: \"pairflow spec::rounds_are_counted\",\n"), [""; 0]);
-        let gone = format!("{KEYS}:2: pairflow has no test `spec::gone`");
-        assert_eq!(effect_sentences("//! A.\n        effect: \"pairflow spec::gone\",\n"), [gone]);
+        let table = |effect: &str| format!("//! A.\nkeys! {{ id {{\n        {effect}\n}} }}\n");
+        assert_eq!(effect_sentences(&table("effect: \"pairflow spec::rounds_are_counted\",")), [""; 0]);
+        let gone = format!("{KEYS}:3: pairflow has no test `spec::gone`");
+        assert_eq!(effect_sentences(&table("effect: \"pairflow spec::gone\",")), [gone]);
+    }
+
+    #[test]
+    fn an_effect_in_another_form_is_not_overlooked() {
+        let unread = format!("{KEYS}:1: 1 entries have an effect, and 0 are written as `effect: \"…\",`");
+        assert_eq!(
+            effect_sentences("keys! { id { effect:\n    \"pairflow spec::gone\", } }\n"),
+            std::slice::from_ref(&unread)
+        );
+        assert_eq!(effect_sentences("keys! { id { help: \"a\", effect: \"pairflow spec::gone\", } }\n"), [unread]);
     }
 
     #[test]

@@ -25,6 +25,7 @@ const RULES: &[fn(&Tree) -> Vec<Problem>] = &[
     boundaries::opened_files,
     boundaries::pure_core,
     boundaries::recorded_verdicts,
+    boundaries::policies,
     boundaries::named_places,
     dependencies::direction,
     dependencies::shipped,

@@ -71,6 +71,24 @@ pub(super) fn functions(stream: &TokenStream) -> Vec<(String, usize)> {
     found
 }
 
+/// The name and the line of every method call in `stream`: `.name(…)`.
+pub(super) fn method_calls(stream: &TokenStream) -> Vec<(String, usize)> {
+    let tokens: Vec<TokenTree> = stream.clone().into_iter().collect();
+    let mut found = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        match (token, tokens.get(index + 1)) {
+            (TokenTree::Group(group), _) => found.extend(method_calls(&group.stream())),
+            (TokenTree::Ident(name), Some(TokenTree::Group(group)))
+                if group.delimiter() == Delimiter::Parenthesis && is_punct(&tokens, index, '.') =>
+            {
+                found.push((name.to_string(), name.span().start().line));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// A macro of this name makes a test out of every function in it.
 const TEST_MACRO: &str = "hermetic";
 

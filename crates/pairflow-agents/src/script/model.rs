@@ -1,12 +1,14 @@
-//! What can stand in a script.
+//! The contents of a script, and how it is read. Errors name the file and the line, and show the line.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Component, Path};
 
 use pairflow_core::ids::AgentId;
 use serde::Deserialize;
+use serde_saphyr::{RenderOptions, UserMessageFormatter};
 
-/// What every scripted agent does in each of its turns.
+/// What each scripted agent does in each of its turns.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -14,75 +16,73 @@ pub struct Script {
     #[serde(skip)]
     pub name: String,
     /// Each agent's turns, each a list of steps.
-    pub agents: BTreeMap<AgentId, Vec<Vec<Step>>>,
+    pub agents: BTreeMap<AgentId, Vec<Vec<ScriptStep>>>,
 }
 
-/// One thing that an agent does.
+/// One step of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::large_enum_variant, reason = "a script is read once and played step by step")]
-pub enum Step {
+pub enum ScriptStep {
     /// Writes a file, with the directories above it.
-    Write(Write),
+    Write(WriteStep),
     /// Adds to the end of a file.
-    Append(Append),
+    Append(AppendStep),
     /// Deletes a file or a directory.
     Delete(InnerPath),
-    /// Runs a shell command, which has to end with 0.
+    /// Runs a shell command, which has to succeed.
     Run(String),
     /// Hands over.
-    Pass(Pass),
-    /// Asks the person and ends; the next start of the same turn goes on with the step after it.
+    Pass(PassStep),
+    /// Asks the person and ends; the next start in the same turn goes on with the next step.
     AskHuman(String),
-    /// Claims that nothing is left.
-    Converged(Claim),
+    /// Claims convergence.
+    Converged(ConvergedStep),
     /// Waits.
     WaitMs(u64),
     /// Prints a line.
     Print(String),
     /// Calls a command that has to be refused.
-    ExpectRefused(Refused),
-    /// Does what an agent should not do, once.
+    ExpectRefused(RefusedStep),
+    /// Misbehaves, once.
     Misbehave(Misbehaviour),
 }
 
 /// A file to write.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Write {
+pub struct WriteStep {
     /// Where, relative to the worktree.
     pub path: InnerPath,
     /// The whole content.
     pub text: String,
     /// Its permissions, such as `"755"`.
-    #[serde(default)]
     pub mode: Option<FileMode>,
 }
 
 /// An addition to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Append {
+pub struct AppendStep {
     /// Where, relative to the worktree.
     pub path: InnerPath,
     /// What is added.
     pub text: String,
 }
 
-/// A hand-over. The texts go to the command as they stand here, also when it will refuse them.
+/// A hand-over. The texts are passed as they are, even if they will be refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pass {
+pub struct PassStep {
     /// What was done.
     pub summary: String,
     /// Findings, as `P1:title`.
     #[serde(default)]
     pub findings: Vec<String>,
-    /// Whether the review found nothing.
+    /// Passes `--no-findings`.
     #[serde(default)]
     pub no_findings: bool,
     /// A review as JSON, as `--findings` takes it.
-    #[serde(default)]
     pub review: Option<String>,
     /// Findings that are fixed.
     #[serde(default)]
@@ -90,10 +90,10 @@ pub struct Pass {
     /// Findings that are wrong, each with the reason.
     #[serde(default)]
     pub dispute: Vec<(String, String)>,
-    /// Findings whose answer is right.
+    /// Findings whose answer is accepted.
     #[serde(default)]
     pub confirm: Vec<String>,
-    /// Findings whose answer is not right.
+    /// Findings whose answer is rejected.
     #[serde(default)]
     pub reopen: Vec<String>,
     /// Findings whose reproducer is wrong.
@@ -106,56 +106,50 @@ pub struct Pass {
     #[serde(default)]
     pub blockers: Vec<String>,
     /// What the person has to know, as Markdown.
-    #[serde(default)]
     pub explain: Option<String>,
     /// Artifacts that belong to it.
     #[serde(default)]
     pub refs: Vec<String>,
     /// What the other side is asked to do.
-    #[serde(default)]
     pub intent: Option<String>,
     /// The key that makes a repetition the same record.
-    #[serde(default)]
     pub key: Option<String>,
-    /// How often it is said; once, unless told otherwise.
-    #[serde(default)]
+    /// How often it is sent; once by default.
     pub repeat: Option<u32>,
 }
 
 /// A claim of convergence.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
+pub struct ConvergedStep {
     /// The claim in words.
     pub summary: String,
     /// What the person has to know, as Markdown.
-    #[serde(default)]
     pub explain: Option<String>,
     /// The key that makes a repetition the same record.
-    #[serde(default)]
     pub key: Option<String>,
 }
 
 /// A command that has to be refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RefusedText")]
-pub struct Refused {
+#[serde(try_from = "RefusedStepFields")]
+pub struct RefusedStep {
     /// The command.
     pub verb: Verb,
     /// The exit code that it has to end with.
     pub code: i32,
 }
 
-/// A command of pairflow's.
+/// A command of pairflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "a verb is made, called and dropped")]
 pub enum Verb {
     /// `pass`
-    Pass(Box<Pass>),
+    Pass(Box<PassStep>),
     /// `ask-human`
     AskHuman(String),
     /// `converged`
-    Converged(Claim),
+    Converged(ConvergedStep),
     /// Any other command, word by word.
     Other(Vec<String>),
 }
@@ -166,11 +160,11 @@ pub enum Verb {
 pub enum Misbehaviour {
     /// Ends with this exit code and without a hand-over.
     Exit(i32),
-    /// Does nothing, for ever.
+    /// Hangs for ever.
     Hang,
     /// Prints this many bytes.
     Flood(u64),
-    /// Dies of a signal.
+    /// Is killed by a signal.
     Crash,
     /// Leaves a process behind that keeps the output open.
     Orphan,
@@ -186,7 +180,7 @@ pub enum Misbehaviour {
     HumanVerb,
     /// Writes a line into the transcript.
     ForgeLine,
-    /// Ignores the request to end, for ever.
+    /// Ignores SIGTERM, for ever.
     IgnoreTerm,
 }
 
@@ -200,7 +194,7 @@ pub struct InnerPath(String);
 #[serde(try_from = "String")]
 pub struct FileMode(pub u32);
 
-/// Why there is nothing to play.
+/// Why a script has no such turn.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchTurn {
     /// The script does not know the agent.
@@ -211,9 +205,9 @@ pub enum NoSuchTurn {
         /// The agent.
         agent: String,
     },
-    /// The agent has had all its turns.
+    /// The agent has no more turns.
     #[error(
-        "{script} has {scripted} {} for {agent}, and this is its turn {asked}; add one under `agents: {agent}:`",
+        "{script} has {scripted} {} for {agent}, but this is its turn {asked}; add one under `agents: {agent}:`",
         if *.scripted == 1 { "turn" } else { "turns" }
     )]
     Number {
@@ -229,8 +223,8 @@ pub enum NoSuchTurn {
 }
 
 impl Script {
-    /// Returns what `agent` does in its `n`-th turn, counted from 1.
-    pub fn turn(&self, agent: &str, n: u32) -> Result<&[Step], NoSuchTurn> {
+    /// Returns the steps of `agent`'s turn `n`, counted from 1.
+    pub fn turn(&self, agent: &str, n: u32) -> Result<&[ScriptStep], NoSuchTurn> {
         let (script, agent_name) = (self.name.clone(), agent.to_owned());
         let turns = self.agents.iter().find(|(name, _)| name.as_str() == agent).map(|(_, turns)| turns);
         let Some(turns) = turns else { return Err(NoSuchTurn::Agent { script, agent: agent_name }) };
@@ -270,17 +264,17 @@ impl TryFrom<String> for FileMode {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RefusedText {
-    pass: Option<Pass>,
+struct RefusedStepFields {
+    pass: Option<PassStep>,
     ask_human: Option<String>,
-    converged: Option<Claim>,
+    converged: Option<ConvergedStep>,
     other: Option<Vec<String>>,
     code: Option<i32>,
 }
 
-impl TryFrom<RefusedText> for Refused {
+impl TryFrom<RefusedStepFields> for RefusedStep {
     type Error = &'static str;
-    fn try_from(text: RefusedText) -> Result<Self, Self::Error> {
+    fn try_from(text: RefusedStepFields) -> Result<Self, Self::Error> {
         let mut verbs = [
             text.pass.map(|pass| Verb::Pass(Box::new(pass))),
             text.ask_human.map(Verb::AskHuman),
@@ -296,3 +290,51 @@ impl TryFrom<RefusedText> for Refused {
         }
     }
 }
+
+/// What is wrong with a script, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptError {
+    /// The name of the file.
+    pub file: String,
+    /// Line and column, counted from 1, if known.
+    pub at: Option<(usize, usize)>,
+    /// What is wrong.
+    pub message: String,
+    /// The line.
+    pub snippet: String,
+}
+
+impl Script {
+    /// Reads a script. `name` is what messages call it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScriptError> {
+        let script: Self = serde_saphyr::from_str(text).map_err(|error| ScriptError::new(name, text, &error))?;
+        Ok(Self { name: name.to_owned(), ..script })
+    }
+}
+
+impl ScriptError {
+    fn new(name: &str, text: &str, error: &serde_saphyr::Error) -> Self {
+        let number = |n: u64| usize::try_from(n).unwrap_or_default();
+        let at = error.location().map(|place| (number(place.line()), number(place.column()))).filter(|at| at.0 > 0);
+        let line = at.and_then(|(line, _)| text.lines().nth(line - 1));
+        let options = RenderOptions::new(&UserMessageFormatter);
+        let rendered = error.without_snippet().render_with_options(options);
+        // The place precedes the message; repeated behind it, it would only hide the end of the message.
+        let place = at.map(|(line, column)| format!(" at line {line}, column {column}")).unwrap_or_default();
+        let message = rendered.strip_suffix(&place).unwrap_or(&rendered).to_owned();
+        Self { file: name.to_owned(), at, message, snippet: line.unwrap_or_default().to_owned() }
+    }
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((line, column)) = self.at else { return write!(f, "{}: {}", self.file, self.message) };
+        let gutter = line.to_string().len();
+        writeln!(f, "{}:{line}:{column}: {}", self.file, self.message)?;
+        writeln!(f, "{:gutter$} |", "")?;
+        writeln!(f, "{line} | {}", self.snippet)?;
+        write!(f, "{:gutter$} | {:indent$}^", "", "", indent = column.saturating_sub(1))
+    }
+}
+
+impl std::error::Error for ScriptError {}

@@ -1,51 +1,46 @@
 //! Claude Code.
 //!
-//! Our hooks and permission rules stand in a settings file of the bubble that `--settings` adds to the person's own;
-//! their files are neither read nor changed.
+//! Our hooks and permission rules are in a settings file of the bubble, which `--settings` adds to the person's own. The
+//! person's files are neither read nor changed.
 
 use std::collections::BTreeSet;
 
-use pairflow_core::rules::{Check, HookKind, Permissions, PromptBy};
+use pairflow_core::rules::{Check, HookKind, Permissions};
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{Composer, Dialog, SeatStart, Trouble, TroubleKind, private_file};
+use pairflow_engine::driver::{Composer, Dialog, PaneStart, Trouble, TroubleKind, private_file};
 use serde_json::{Map, Value, json};
 
-use super::environment::EnvNames;
-use super::hooks::{HOOK_EVENTS, command};
+use super::model::EnvNames;
 use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
-use super::version::{OldestVersion, Version};
+use super::model::{HOOK_EVENTS, command};
+use super::model::{OldestVersion, Version};
 
-/// Its screens, hooks and words are those of this version; none before it was tried in a pane.
+/// Screens, hooks and arguments here are those of this version; no older one was tried in a pane.
 const OLDEST: OldestVersion =
     OldestVersion { program: "claude", version: Version(2, 1, 325), package: "@anthropic-ai/claude-code" };
 
-/// What an agent may do with pairflow without a question: hand over, ask, and read.
+/// The pairflow commands that need no permission.
 const VERBS: [&str; 9] = ["brief", "pass", "ask-human", "converged", "status", "findings", "diff", "inbox", "log"];
 
-/// What a person is told who has left the conversation for the list of all.
+/// What a person is told when the list of conversations is shown.
 const AGENTS: &str = "Claude Code shows its list of conversations. Go back to the one of this bubble, in its pane.";
 
 /// Describes Claude Code.
 pub(super) fn spec() -> AgentSpec {
     let opening = |first| Opening { command: words(["claude"]), first, last: Vec::new() };
     AgentSpec {
-        fresh: opening(words(["--session-id", "{session}"])),
         resume: Some(opening(words(["--resume", "{session}"]))),
-        args: Vec::new(),
-        always: Vec::new(),
         permissions: PermissionWords {
             // Older versions do not know its new name, `manual`.
             ask: words(["--permission-mode", "default"]),
             edits: words(["--permission-mode", "acceptEdits"]),
         },
-        prompt: PromptBy::Argument,
         hooks: HookKind::Claude,
-        mute: false,
         env: env(),
         dialogs: dialogs(),
         composer: Some(composer()),
-        sandboxed: false,
         oldest: Some(OLDEST),
+        ..AgentSpec::plain(opening(words(["--session-id", "{session}"])))
     }
 }
 
@@ -83,75 +78,49 @@ fn env() -> EnvNames {
     }
 }
 
-/// Its prompt stands between two rules, of which a small pane shows the upper one alone. It never shows the cursor.
+/// Its prompt is between two rules, of which a small pane shows the upper one only. It never shows the cursor.
 fn composer() -> Composer {
     let hints = words(["Press up to edit queued messages"]);
     Composer { marks: words(["❯", ">"]), ruled: true, cursor: false, hints }
 }
 
-/// Each mark was on a real screen of it, but for `setup`, `login`, `limit`, `plan` and `plugin`: those come only with a
-/// real account or a real plan, and their marks are out of the program itself. `agents` asks nothing, but its prompt, which
-/// looks like any other, begins another conversation.
+/// Each mark was seen on a real screen, except those of `setup`, `login`, `limit`, `plan` and `plugin`, which need a real
+/// account or plan and were taken from the program itself. `agents` asks nothing, but its prompt, which looks like any
+/// other, begins another conversation.
 fn dialogs() -> Vec<Dialog> {
+    let asks = |name: &str, marks: &[&str], what: &str| {
+        dialog(name, marks, &format!("Claude Code {what}. Answer in its pane."))
+    };
+    let key = ["Detected a custom API key in your environment", "Do you want to use this API key?"];
+    let mcp = ["MCP servers may execute code or access system resources", "Enter to confirm"];
+    let setup = ["Choose the text style that looks best with your terminal"];
     vec![
-        dialog(
-            "trust",
-            ["Yes, I trust this folder", "Enter to confirm"],
-            "Claude Code asks whether it may work in this folder. Answer in its pane.",
-        ),
-        dialog(
-            "setup",
-            ["Choose the text style that looks best with your terminal"],
-            "Claude Code was never set up for this user. Go through its first questions in its pane.",
-        ),
-        dialog("login", ["Select login method"], "Claude Code has no account. Log in, in its pane."),
-        dialog(
-            "key",
-            ["Detected a custom API key in your environment", "Do you want to use this API key?"],
-            "Claude Code asks whether it may use the API key of your environment. Answer in its pane.",
-        ),
-        dialog(
-            "settings",
-            ["Exit and fix manually", "Enter to confirm"],
-            "Claude Code does not understand your own settings. Answer in its pane.",
-        ),
-        dialog(
-            "mcp",
-            ["MCP servers may execute code or access system resources", "Enter to confirm"],
-            "Claude Code asks about an MCP server of this repository. Answer in its pane.",
-        ),
-        dialog(
+        asks("trust", &["Yes, I trust this folder", "Enter to confirm"], "asks whether it may work in this folder"),
+        asks("setup", &setup, "is not set up for this user and asks its first questions"),
+        asks("login", &["Select login method"], "is not logged in"),
+        asks("key", &key, "asks whether it may use the API key of your environment"),
+        asks("settings", &["Exit and fix manually", "Enter to confirm"], "cannot read your settings"),
+        asks("mcp", &mcp, "asks about an MCP server of this repository"),
+        asks(
             "imports",
-            ["Allow external CLAUDE.md file imports?", "Enter to confirm"],
-            "Claude Code asks whether CLAUDE.md may include files from elsewhere. Answer in its pane.",
+            &["Allow external CLAUDE.md file imports?", "Enter to confirm"],
+            "asks whether CLAUDE.md may include files from elsewhere",
         ),
-        dialog(
+        asks(
             "limit",
-            ["What do you want to do?", "Stop and wait for limit to reset"],
-            "The account of Claude Code is used up for a while. Choose in its pane how to go on.",
+            &["What do you want to do?", "Stop and wait for limit to reset"],
+            "has reached the limit of its account",
         ),
-        dialog(
-            "permission",
-            ["Do you want to", "1. Yes", "Esc to cancel"],
-            "Claude Code asks for a permission. Answer in its pane.",
-        ),
-        dialog(
-            "plan",
-            ["ready to execute", "Would you like to proceed?"],
-            "Claude Code shows a plan and asks whether to go on. Answer in its pane.",
-        ),
-        dialog(
-            "plugin",
-            ["Plugin recommendation", "Would you like to install it?"],
-            "Claude Code offers a plugin. Answer in its pane.",
-        ),
-        dialog("agents", ["New sessions:", "awaiting input"], AGENTS),
-        dialog("agents", ["describe a task for a new session"], AGENTS),
+        asks("permission", &["Do you want to", "1. Yes", "Esc to cancel"], "asks for a permission"),
+        asks("plan", &["ready to execute", "Would you like to proceed?"], "shows a plan and asks whether to go on"),
+        asks("plugin", &["Plugin recommendation", "Would you like to install it?"], "offers a plugin"),
+        dialog("agents", &["New sessions:", "awaiting input"], AGENTS),
+        dialog("agents", &["describe a task for a new session"], AGENTS),
     ]
 }
 
-/// Writes the settings file and returns the words that name it; a mute program gets its permissions alone.
-pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Result<Vec<String>, String> {
+/// Writes the settings file and returns the arguments that name it; a program without hooks gets its permissions only.
+pub(super) fn hook_words(seat: &PaneStart, mute: bool) -> Result<Vec<String>, String> {
     let file = seat.runtime_dir.join(format!("{}.settings.json", seat.agent));
     let failed = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
     private_file(&file, settings(seat, mute).to_string().as_bytes()).map_err(failed)?;
@@ -159,19 +128,19 @@ pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Result<Vec<String>, St
     Ok(words(["--settings", file]))
 }
 
-fn settings(seat: &SeatStart, mute: bool) -> Value {
+fn settings(seat: &PaneStart, mute: bool) -> Value {
     let entry = |event| {
         let handler =
             json!({"type": "command", "command": command(&seat.program, event), "timeout": event.timeout_secs});
         (event.name.to_owned(), json!([{"hooks": [handler]}]))
     };
     let hooks: Map<String, Value> = HOOK_EVENTS.iter().filter(|event| event.claude && !mute).map(entry).collect();
-    // Questions to a person belong into the record: the agent asks them with `pairflow ask-human`.
+    // Questions to a person belong in the log: the agent asks them with `pairflow ask-human`.
     json!({"hooks": hooks, "permissions": {"allow": allowed(seat), "deny": ["AskUserQuestion"]}})
 }
 
-/// The commands that need no question, as rules of Claude Code.
-fn allowed(seat: &SeatStart) -> BTreeSet<String> {
+/// Returns the commands that need no permission, as rules of Claude Code.
+fn allowed(seat: &PaneStart) -> BTreeSet<String> {
     let checks: &[String] = if seat.permissions == Permissions::Edits { &seat.allowed } else { &[] };
     let checks = checks.iter().filter(|line| *line != Check::BUILT_IN).flat_map(|line| simple_commands(line));
     checks
@@ -181,20 +150,20 @@ fn allowed(seat: &SeatStart) -> BTreeSet<String> {
         .collect()
 }
 
-/// The rule that lets the agent read what pairflow writes for it, which lies outside of the worktree. A path that would be
-/// taken for a pattern gets none; then the agent asks.
-fn reads(seat: &SeatStart) -> Option<String> {
+/// Returns the rule that lets the agent read what pairflow writes for it outside the worktree. A path that would be taken
+/// for a pattern gets none; then the agent asks.
+fn reads(seat: &PaneStart) -> Option<String> {
     let path = seat.artifacts.to_str().filter(|path| !path.contains(['*', '?', '[', ']', '(', ')', '!', '\\']))?;
     Some(format!("Read(/{path}/**)"))
 }
 
-/// Words may follow a command, but not a bare name: `sh` alone is harmless, `sh` with anything after it is everything.
+/// Allows arguments after a command, but not after a bare name: `sh` alone is harmless, `sh` with arguments is not.
 fn rule(command: &str) -> String {
     let named = command.contains([' ', '/']);
     if named { format!("Bash({command}:*)") } else { format!("Bash({command})") }
 }
 
-/// Claude Code notes a failed request as a message of the model with the failure beside it.
+/// Claude Code records a failed request as a message of the model with the failure beside it.
 pub(super) fn trouble(record_end: &str) -> Option<Trouble> {
     let is_said = |line: &Value| matches!(line["type"].as_str(), Some("assistant" | "user"));
     let last = lines_from_end(record_end).find(is_said).filter(|line| line["isApiErrorMessage"] == true)?;
@@ -208,8 +177,8 @@ pub(super) fn trouble(record_end: &str) -> Option<Trouble> {
     Some(Trouble { kind, until: until.map(Timestamp::from_millis), text: text.to_owned() })
 }
 
-/// Splits a command line into the commands that Claude Code judges one by one. What a rule cannot say is left out, and
-/// so is what reads from a pipe: with `sh` allowed at its end, everything would be. The agent is asked about those.
+/// Splits a command line into the commands that Claude Code judges one by one. Commands that a rule cannot express are
+/// left out, and so are those that read from a pipe: `… | sh` would allow everything. A person is asked about those.
 fn simple_commands(line: &str) -> Vec<String> {
     let mut parts = vec![Part::default()];
     let mut quote = None;
@@ -236,12 +205,12 @@ fn simple_commands(line: &str) -> Vec<String> {
 #[derive(Default)]
 struct Part {
     text: String,
-    /// Whether it reads what the one before it prints.
+    /// Whether it reads the output of the one before.
     piped: bool,
 }
 
 impl Part {
-    /// Whether nothing but the pipe has been read of it.
+    /// Whether only its pipe has been read so far.
     fn is_pipe(&self) -> bool {
         self.piped && self.text.is_empty()
     }

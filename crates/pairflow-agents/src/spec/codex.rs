@@ -1,51 +1,47 @@
 //! Codex.
 //!
-//! Our hooks are part of the command line, and so is the trust in exactly them: Codex runs a hook only if its hash is
-//! known as trusted, and reads that from the same layers as everything else. So nothing of the person's configuration
-//! is touched, their own hooks stay as trusted or untrusted as they are, and the switch that turns the check off for
-//! all hooks is not needed. A version that computes another hash shows its review of hooks, which is one of the
-//! dialogs here.
+//! Our hooks are on the command line, and so is the trust in exactly them: Codex runs a hook only if its hash is trusted,
+//! and reads that from the same layers as all settings. So the person's configuration is not touched, their own hooks stay
+//! as trusted as they are, and the switch that trusts all hooks is not needed. A version that computes another hash shows
+//! its review of hooks, which is one of the dialogs here.
 
 use pairflow_core::hash::sha256;
-use pairflow_core::rules::{HookKind, PromptBy};
+use pairflow_core::rules::HookKind;
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{Composer, Dialog, SeatStart, Trouble, TroubleKind};
+use pairflow_engine::driver::{Composer, Dialog, PaneStart, Trouble, TroubleKind};
 use pairflow_engine::process::MARK;
 use serde_json::{Value, json};
 
-use super::environment::EnvNames;
-use super::hooks::{HOOK_EVENTS, HookEvent, command};
+use super::model::EnvNames;
 use super::model::{AgentSpec, Opening, PermissionWords, dialog, lines_from_end, words};
-use super::version::{OldestVersion, Version};
+use super::model::{HOOK_EVENTS, HookSpec, command};
+use super::model::{OldestVersion, Version};
 
-/// Its screens, hooks and words are those of this version; none before it was tried in a pane.
+/// Screens, hooks and arguments here are those of this version; no older one was tried in a pane.
 const OLDEST: OldestVersion = OldestVersion { program: "codex", version: Version(0, 166, 0), package: "@openai/codex" };
 
-/// The file that Codex gives as the source of what the command line says.
+/// The file that Codex names as the source of settings on the command line.
 const FLAGS: &str = "/<session-flags>/config.toml";
 
 /// Describes Codex.
 pub(super) fn spec() -> AgentSpec {
     let opening = |first, last| Opening { command: words(["codex"]), first, last };
     AgentSpec {
-        fresh: opening(Vec::new(), Vec::new()),
         resume: Some(opening(words(["resume"]), words(["{session}"]))),
-        args: Vec::new(),
         always: always(),
         permissions: permissions(),
-        prompt: PromptBy::Argument,
         hooks: HookKind::Codex,
-        mute: false,
         env: env(),
         dialogs: dialogs(),
         composer: Some(composer()),
         sandboxed: true,
         oldest: Some(OLDEST),
+        ..AgentSpec::plain(opening(Vec::new(), Vec::new()))
     }
 }
 
-/// Its shared server would outlive the pane; a login shell of Debian sets another PATH, without pairflow; and a person who
-/// types into a pane must not meet an offer that takes the next Enter for a yes.
+/// Its shared server would outlive the pane; a login shell of Debian sets a PATH without pairflow; and a person who types
+/// into a pane must not meet an offer that takes the next Enter for a yes.
 fn always() -> Vec<String> {
     let settings =
         ["allow_login_shell=false", "check_for_update_on_startup=false", "notice.hide_rate_limit_model_nudge=true"];
@@ -53,8 +49,8 @@ fn always() -> Vec<String> {
     std::iter::once("--no-daemon".to_owned()).chain(settings).collect()
 }
 
-/// Its sandbox is the permission: what works inside needs no question. The network is open because agents reach
-/// pairflow through a socket.
+/// Its sandbox is the permission: what works inside needs none. The network is open because agents reach pairflow
+/// through a socket.
 fn permissions() -> PermissionWords {
     let reading = r#"permissions.pairflow={extends=":read-only",network={enabled=true}}"#;
     let network = "sandbox_workspace_write.network_access=true";
@@ -83,69 +79,41 @@ fn env() -> EnvNames {
     }
 }
 
-/// Its prompt has no edges. But it shows the cursor only where it takes a text, and never beside a choice.
+/// Its prompt has no edges, but it shows the cursor only where it takes text, never beside a choice.
 fn composer() -> Composer {
     Composer { marks: words(["›"]), ruled: false, cursor: true, hints: words(["Ask Codex to do anything"]) }
 }
 
-/// Each mark was on a real screen of it, but for those of `update`, which our words turn off, and of `network`, `tool` and
-/// `new-model`, which come only with a real account or server: those are out of the program itself.
+/// Each mark was seen on a real screen, except those of `update`, which our arguments turn off, and of `network`, `tool`
+/// and `new-model`, which need a real account or server: those were taken from the program itself.
 fn dialogs() -> Vec<Dialog> {
+    let asks =
+        |name: &str, marks: &[&str], what: &str| dialog(name, marks, &format!("Codex {what}. Answer in its pane."));
+    let review = "asks whether it may run hooks (those of pairflow call `pairflow hook`)";
+    let near_limit = "offers another model because its account is near its limit";
     vec![
-        dialog(
-            "trust",
-            ["Trust this folder?", "Trust and continue"],
-            "Codex asks whether it may work in this folder. Answer in its pane.",
-        ),
-        dialog(
-            "login",
-            ["Sign in with ChatGPT", "Press enter to continue"],
-            "Codex has no account. Log in, in its pane.",
-        ),
-        dialog(
-            "hooks",
-            ["Hooks need review", "Continue without trusting"],
-            "Codex asks whether it may run hooks. Answer in its pane; those of pairflow call `pairflow hook`.",
-        ),
-        dialog(
-            "update",
-            ["Update available!", "Update now"],
-            "Codex offers a new version of itself. Answer in its pane.",
-        ),
-        dialog(
-            "model",
-            ["Approaching rate limits", "Keep current model"],
-            "Codex offers another model because its account is nearly used up. Answer in its pane.",
-        ),
-        dialog(
-            "permission",
-            ["Would you like to", "enter to confirm", "esc to cancel"],
-            "Codex asks for a permission. Answer in its pane.",
-        ),
-        dialog(
-            "network",
-            ["Do you want to approve network access to"],
-            "Codex asks whether it may reach a place on the network. Answer in its pane.",
-        ),
-        dialog(
-            "tool",
-            ["needs your approval.", "Cancel this request"],
-            "A tool of Codex asks for something. Answer in its pane.",
-        ),
-        dialog("new-model", ["Try new model", "Use existing model"], "Codex offers another model. Answer in its pane."),
+        asks("trust", &["Trust this folder?", "Trust and continue"], "asks whether it may work in this folder"),
+        asks("login", &["Sign in with ChatGPT", "Press enter to continue"], "is not logged in"),
+        asks("hooks", &["Hooks need review", "Continue without trusting"], review),
+        asks("update", &["Update available!", "Update now"], "offers an update"),
+        asks("model", &["Approaching rate limits", "Keep current model"], near_limit),
+        asks("permission", &["Would you like to", "enter to confirm", "esc to cancel"], "asks for a permission"),
+        asks("network", &["Do you want to approve network access to"], "asks for network access"),
+        asks("tool", &["needs your approval.", "Cancel this request"], "asks for the permission to use a tool"),
+        asks("new-model", &["Try new model", "Use existing model"], "offers another model"),
     ]
 }
 
-/// Returns the words that install our hooks, have Codex trust them, and hand pairflow's variables to its shell whatever
-/// the person's policy for variables is. A mute program gets the variables alone.
-pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Vec<String> {
-    let wanted = |event: &&HookEvent| event.codex && !mute;
+/// Returns the arguments that install our hooks, make Codex trust them, and pass pairflow's variables to its shell whatever
+/// the person's policy for variables is. A program without hooks gets the variables only.
+pub(super) fn hook_words(seat: &PaneStart, mute: bool) -> Vec<String> {
+    let wanted = |event: &&HookSpec| event.codex && !mute;
     let ours = || HOOK_EVENTS.iter().filter(wanted).map(|event| (event, command(&seat.program, event)));
-    let hook = |(event, command): (&HookEvent, String)| {
+    let hook = |(event, command): (&HookSpec, String)| {
         let (command, timeout) = (toml(&command), event.timeout_secs);
         format!("hooks.{}=[{{hooks=[{{type=\"command\",command={command},timeout={timeout}}}]}}]", event.name)
     };
-    let trust = |(event, command): (&HookEvent, String)| {
+    let trust = |(event, command): (&HookSpec, String)| {
         let key = toml(&format!("{FLAGS}:{}:0:0", event.label));
         format!("{key}={{trusted_hash={}}}", toml(&fingerprint(event, &command)))
     };
@@ -157,7 +125,7 @@ pub(super) fn hook_words(seat: &SeatStart, mute: bool) -> Vec<String> {
     settings.flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 
-/// Codex notes the end of each turn with its failure, and before it how much of the account is used up.
+/// Codex records the end of each turn with its failure, and before it how much of the account is used.
 pub(super) fn trouble(record_end: &str) -> Option<Trouble> {
     let ends = |line: &Value| matches!(line["payload"]["type"].as_str(), Some("task_started" | "task_complete"));
     let error =
@@ -173,7 +141,7 @@ pub(super) fn trouble(record_end: &str) -> Option<Trouble> {
     Some(Trouble { kind, until: until.map(Timestamp::from_millis), text })
 }
 
-/// When the last of the used-up windows begins anew, in seconds since 1970.
+/// Returns when the last exhausted window resets, in seconds since 1970.
 fn resets_at(record_end: &str) -> Option<i64> {
     let limits =
         lines_from_end(record_end).map(|line| line["payload"]["rate_limits"].clone()).find(Value::is_object)?;
@@ -182,14 +150,14 @@ fn resets_at(record_end: &str) -> Option<i64> {
     used_up.filter_map(|window| window["resets_at"].as_i64()).max()
 }
 
-/// What Codex knows a hook by: the hash of its description with sorted keys.
-fn fingerprint(event: &HookEvent, command: &str) -> String {
+/// Returns how Codex identifies a hook: the hash of its description with sorted keys.
+fn fingerprint(event: &HookSpec, command: &str) -> String {
     let handler = json!({"async": false, "command": command, "timeout": event.timeout_secs, "type": "command"});
     let identity = json!({"event_name": event.label, "hooks": [handler]});
     format!("sha256:{}", sha256(identity.to_string().as_bytes()))
 }
 
-/// Writes a text as TOML does. JSON escapes the same way, but for one character.
+/// Writes a text as TOML. JSON escapes the same way, except for one character.
 fn toml(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

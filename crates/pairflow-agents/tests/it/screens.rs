@@ -1,9 +1,9 @@
 //! What agents show and note down, as the real programs did it: dialogs on screens, and turns that failed.
 
-use pairflow_agents::PaneDriver;
+use pairflow_agents::Drivers;
 use pairflow_agents::spec::{dialog_on, spec_of};
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{AgentDriver, Screen, Trouble, TroubleKind};
+use pairflow_engine::driver::{AgentDriver, PaneScreen, Trouble, TroubleKind};
 
 /// Screens of Claude Code 2.1.325 and Codex 0.166.0, without empty lines and rules.
 const SCREENS: &[(&str, &str, &str)] = &[
@@ -245,7 +245,7 @@ fn an_agent_that_works_or_rests_shows_no_dialog() {
 /// Whether a prompt may be typed on a screen.
 fn takes_prompt(agent: &str, text: &str, cursor: bool) -> bool {
     let composer = spec_of(&agent.parse().unwrap(), None).unwrap().composer.unwrap();
-    composer.input(&Screen::read(text, cursor)).is_some()
+    composer.input(&PaneScreen::read(text, cursor)).is_some()
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn a_prompt_is_known_by_what_stands_around_it() {
 fn what_a_person_has_typed_is_told_from_a_hint() {
     for (agent, screen, typed) in TYPED {
         let composer = spec_of(&agent.parse().unwrap(), None).unwrap().composer.unwrap();
-        assert_eq!(composer.input(&Screen::read(screen, *agent == "codex")).as_deref(), Some(*typed), "{screen}");
+        assert_eq!(composer.input(&PaneScreen::read(screen, *agent == "codex")).as_deref(), Some(*typed), "{screen}");
     }
 }
 
@@ -286,7 +286,7 @@ fn every_dialog_says_what_to_do() {
 }
 
 fn trouble(agent: &str, record: &str) -> Option<Trouble> {
-    PaneDriver.trouble(&agent.parse().unwrap(), None, record)
+    Drivers::default().trouble(&agent.parse().unwrap(), None, record)
 }
 
 fn at(secs: i64) -> Option<Timestamp> {

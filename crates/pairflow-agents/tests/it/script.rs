@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use pairflow_agents::Drivers;
 use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TEST};
-use pairflow_agents::script::{Script, Turn, play};
-use pairflow_agents::{ExternalDriver, ScriptDriver};
+use pairflow_agents::script::{Script, ScriptedTurn, play};
 use pairflow_core::facts::Seat;
-use pairflow_engine::driver::{AgentDriver, DriverError, Started, TurnStart};
+use pairflow_engine::driver::{AgentDriver, DriverError, TurnStart};
 use pairflow_testkit::wait::wait_until;
 
 /// Writes every argument on a line of its own and ends with the code in `$0.code`, if there is one.
@@ -73,7 +73,7 @@ impl Stage {
             ("PAIRFLOW_REPO".to_owned(), self.dir.path().to_str().unwrap().to_owned()),
             ("PAIRFLOW_BUBBLE".to_owned(), "b1".to_owned()),
         ];
-        let turn = Turn { script, agent, n, program: &program, cwd: &cwd, state_dir: &state_dir, env: &env };
+        let turn = ScriptedTurn { script, agent, n, program: &program, cwd: &cwd, state_dir: &state_dir, env: &env };
         let mut out = Vec::new();
         let code = play(&turn, &mut out);
         (code, String::from_utf8(out).unwrap())
@@ -120,8 +120,15 @@ fn played_in_a_process_of_its_own() {
     let dir = Path::new(&dir);
     let script = Script::parse("script.yaml", &fs::read_to_string(file).unwrap()).unwrap();
     let (program, cwd, state_dir) = (dir.join("pairflow"), dir.join("worktree"), dir.join("state"));
-    let turn =
-        Turn { script: &script, agent: "codex", n: 1, program: &program, cwd: &cwd, state_dir: &state_dir, env: &[] };
+    let turn = ScriptedTurn {
+        script: &script,
+        agent: "codex",
+        n: 1,
+        program: &program,
+        cwd: &cwd,
+        state_dir: &state_dir,
+        env: &[],
+    };
     std::process::exit(play(&turn, &mut std::io::stdout()));
 }
 
@@ -243,7 +250,7 @@ fn more_turns_than_scripted_fail_with_a_clear_message() {
     let script = script_of("- print: hi");
     let (code, out) = stage.play_turn(&script, "codex", 2);
     assert_eq!(code, 3);
-    assert!(out.contains("test.yaml has 1 turn for codex, and this is its turn 2"), "{out}");
+    assert!(out.contains("test.yaml has 1 turn for codex, but this is its turn 2"), "{out}");
     let (_, out) = stage.play_turn(&script, "claude", 1);
     assert!(out.contains("test.yaml has no turns for claude"), "{out}");
     assert!(script.turn("codex", 0).is_err());
@@ -346,18 +353,11 @@ fn turn_start(stage: &Stage) -> TurnStart {
     }
 }
 
-fn running(started: Started) -> pairflow_engine::process::Running {
-    match started {
-        Started::Runs(running) => running,
-        Started::Joins => panic!("nothing was started"),
-    }
-}
-
 #[test]
 fn the_script_driver_starts_one_process_per_turn_with_its_log() {
     let stage = Stage::new();
-    let driver = ScriptDriver { program: stage.program() };
-    let ran = running(driver.start(&turn_start(&stage)).unwrap()).wait();
+    let driver = Drivers { program: stage.program() };
+    let ran = driver.start(&turn_start(&stage)).unwrap().wait();
     assert_eq!(ran.exit, Some(0));
     let script = stage.at("script.yaml").to_string_lossy().into_owned();
     assert_eq!(stage.calls(), ["script-agent", "--script", &script, "--agent", "codex", "--nth", "3"]);
@@ -369,11 +369,11 @@ fn a_started_agent_has_its_variables_and_dies_with_everybody_it_started() {
     let stage = Stage::new();
     let line = "#!/bin/sh\nenv > seen\npwd >> seen\nsleep 300 & echo $! > child\nsleep 300\n";
     stage.install(line);
-    let agent = running(ScriptDriver { program: stage.program() }.start(&turn_start(&stage)).unwrap());
+    let agent = Drivers { program: stage.program() }.start(&turn_start(&stage)).unwrap();
     wait_until("the agent at work", || stage.file("child").ends_with('\n'));
     let record = &pairflow_engine::process::records(&turn_start(&stage).registry()).unwrap()[0];
     assert_eq!((record.pid, record.what.as_str()), (agent.pid(), "codex as implementer, turn 5"));
-    agent.kill();
+    agent.cancel().cancel();
     assert!(agent.wait().cancelled);
     let child = stage.file("child");
     let state = fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
@@ -402,10 +402,10 @@ fn misbehaving_processes_are_ended_from_outside() {
             me.display()
         );
         stage.install(&line);
-        let agent = running(ScriptDriver { program: stage.program() }.start(&turn_start(&stage)).unwrap());
+        let agent = Drivers { program: stage.program() }.start(&turn_start(&stage)).unwrap();
         let said = || fs::read_to_string(stage.at("runtime/codex.log")).unwrap_or_default();
         wait_until(&format!("the agent at work: {steps}"), || said().contains(sign));
-        agent.kill();
+        agent.cancel().cancel();
         let ran = agent.wait();
         assert!(ran.cancelled && ran.signal == Some(signal), "{steps}: {ran:?}");
     }
@@ -414,18 +414,11 @@ fn misbehaving_processes_are_ended_from_outside() {
 #[test]
 fn a_driver_without_a_script_or_program_says_so() {
     let stage = Stage::new();
-    let driver = ScriptDriver { program: stage.program() };
+    let driver = Drivers { program: stage.program() };
     let error = driver.start(&TurnStart { script: None, ..turn_start(&stage) }).unwrap_err();
     assert!(matches!(error, DriverError::NoScript { .. }) && error.to_string().contains("--script"));
     let error = driver.start(&TurnStart { worktree: stage.at("gone"), ..turn_start(&stage) }).unwrap_err();
     assert!(error.to_string().contains("cannot start codex"), "{error}");
-}
-
-#[test]
-fn the_external_driver_starts_nothing() {
-    let stage = Stage::new();
-    assert!(matches!(ExternalDriver.start(&turn_start(&stage)), Ok(Started::Joins)));
-    assert!(!stage.at("runtime").exists());
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use pairflow_agents::PaneDriver;
+use pairflow_agents::Drivers;
 use pairflow_agents::spec::spec_of;
 use pairflow_core::facts::Seat;
 use pairflow_core::rules::{Check, CustomAgent, HookKind, Permissions, PromptBy};
-use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, SeatStart, Session};
+use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, PaneStart, Session};
 
 /// The name of a new conversation.
 const SESSION: &str = "5f0c8a52-1c0e-4f0e-9b58-7a3a2f6d1e01";
@@ -33,12 +33,12 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    fn seat(&self, agent: &str) -> SeatStart {
+    fn seat(&self, agent: &str) -> PaneStart {
         let pairs = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Vec<_>>()
         };
         let path = format!("{}:/usr/bin", self.path("bin").display());
-        SeatStart {
+        PaneStart {
             bubble_id: "fix-it".parse().unwrap(),
             repo: "/home/ada/repo".into(),
             agent: agent.parse().unwrap(),
@@ -58,12 +58,12 @@ impl Bench {
     }
 
     /// Writes down a start without the names of this test's directories.
-    fn words(&self, seat: &SeatStart) -> String {
-        self.plain(&PaneDriver.launch(seat).unwrap().argv.join("\n"))
+    fn words(&self, seat: &PaneStart) -> String {
+        self.plain(&Drivers::default().launch(seat).unwrap().argv.join("\n"))
     }
 
-    fn refusal(&self, seat: &SeatStart) -> String {
-        self.plain(&PaneDriver.launch(seat).unwrap_err().to_string())
+    fn refusal(&self, seat: &PaneStart) -> String {
+        self.plain(&Drivers::default().launch(seat).unwrap_err().to_string())
     }
 
     fn plain(&self, text: &str) -> String {
@@ -78,7 +78,7 @@ fn env_of(launch: &Launch, name: &str) -> Option<String> {
     value
 }
 
-fn resumed(mut seat: SeatStart, prompt: &str) -> SeatStart {
+fn resumed(mut seat: PaneStart, prompt: &str) -> PaneStart {
     seat.session = Session::Resume("an-earlier-one".to_owned());
     seat.prompt = prompt.to_owned();
     seat
@@ -87,7 +87,7 @@ fn resumed(mut seat: SeatStart, prompt: &str) -> SeatStart {
 #[test]
 fn claude_may_hand_over_ask_read_and_run_the_checks_without_a_question() {
     let bench = Bench::new();
-    PaneDriver.launch(&bench.seat("claude")).unwrap();
+    Drivers::default().launch(&bench.seat("claude")).unwrap();
     let settings: serde_json::Value =
         serde_json::from_slice(&std::fs::read(bench.path("runtime/claude.settings.json")).unwrap()).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&settings["permissions"]).unwrap(), @r#"
@@ -184,7 +184,7 @@ fn checks_of_several_commands_are_allowed_one_by_one() {
     ]
     .map(str::to_owned)
     .to_vec();
-    PaneDriver.launch(&seat).unwrap();
+    Drivers::default().launch(&seat).unwrap();
     let text = std::fs::read_to_string(bench.path("runtime/claude.settings.json")).unwrap();
     let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
     insta::assert_snapshot!(serde_json::to_string_pretty(&settings["permissions"]["allow"]).unwrap(), @r#"
@@ -225,7 +225,7 @@ const HASHES: [(&str, &str); 8] = [
 #[test]
 fn codex_trusts_exactly_our_hooks() {
     let bench = Bench::new();
-    let argv = PaneDriver.launch(&bench.seat("codex")).unwrap().argv;
+    let argv = Drivers::default().launch(&bench.seat("codex")).unwrap().argv;
     let state = argv.iter().find_map(|word| word.strip_prefix("hooks.state=")).unwrap();
     let entry = |(label, hash): (&str, &str)| {
         format!("\"/<session-flags>/config.toml:{label}:0:0\"={{trusted_hash=\"sha256:{hash}\"}}")
@@ -240,7 +240,7 @@ fn codex_trusts_exactly_our_hooks() {
 fn codex_is_started_in_its_own_sandbox() {
     let bench = Bench::new();
     let mut seat = bench.seat("codex");
-    let words = |seat: &SeatStart| {
+    let words = |seat: &PaneStart| {
         let all = bench.words(seat).replace("-c\n", "-c ");
         let shown = |line: &&str| !line.starts_with("-c hooks.") || line.starts_with("-c hooks.Stop=");
         all.lines().filter(shown).collect::<Vec<_>>().join("\n")
@@ -293,7 +293,7 @@ fn codex_is_started_in_its_own_sandbox() {
 #[test]
 fn codex_alone_chooses_the_name_of_its_conversation() {
     let bench = Bench::new();
-    let session = |seat: &SeatStart| PaneDriver.launch(seat).unwrap().session;
+    let session = |seat: &PaneStart| Drivers::default().launch(seat).unwrap().session;
     assert_eq!(session(&bench.seat("claude")).as_deref(), Some(SESSION));
     assert_eq!(session(&bench.seat("codex")), None);
     assert_eq!(session(&resumed(bench.seat("codex"), "")).as_deref(), Some("an-earlier-one"));
@@ -320,7 +320,7 @@ fn everything_without_a_question_needs_a_sandbox() {
         ("codex", &["--yolo"]),
     ];
     for (agent, args) in words {
-        let seat = SeatStart { spec: custom(args), ..bench.seat(agent) };
+        let seat = PaneStart { spec: custom(args), ..bench.seat(agent) };
         assert!(bench.refusal(&seat).contains("there is no sandbox around it"), "{args:?}");
     }
 }
@@ -337,8 +337,8 @@ fn the_environment_is_what_was_named_and_nothing_else() {
         LD_PRELOAD=/evil GIT_DIR=/g PORT=1";
     let pairs = outer.split_whitespace().map(|pair| pair.split_once('=').unwrap());
     seat.person.extend(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    let render = |seat: &SeatStart| {
-        let env = PaneDriver.launch(seat).unwrap().env;
+    let render = |seat: &PaneStart| {
+        let env = Drivers::default().launch(seat).unwrap().env;
         let lines = env.iter().map(|(name, value)| format!("{name}={value}"));
         bench.plain(&lines.collect::<Vec<_>>().join("\n"))
     };
@@ -381,7 +381,7 @@ fn the_environment_is_what_was_named_and_nothing_else() {
     "#);
     let env = ["GITHUB_TOKEN", "SSH_AUTH_SOCK", "CODEX_THREAD_ID", "PAIRFLOW_TOKEN"].map(str::to_owned).to_vec();
     seat.spec = Some(CustomAgent { env, ..CustomAgent::default() });
-    let launch = PaneDriver.launch(&seat).unwrap();
+    let launch = Drivers::default().launch(&seat).unwrap();
     assert_eq!(env_of(&launch, "GITHUB_TOKEN").as_deref(), Some("h"));
     assert_eq!(env_of(&launch, "SSH_AUTH_SOCK").as_deref(), Some("/ssh"), "who wants agents to sign says so");
     assert_eq!(env_of(&launch, "CODEX_THREAD_ID").as_deref(), Some("t"), "who names it wants it");
@@ -394,7 +394,7 @@ fn other_programs_are_described_by_the_configuration() {
     let bench = Bench::new();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     let mut seat = bench.seat("gemini");
-    insta::assert_snapshot!(bench.refusal(&seat), @r#"cannot start gemini: pairflow does not know it; say how it is started in `[agent.gemini]`, with `command = ["…"]`"#);
+    insta::assert_snapshot!(bench.refusal(&seat), @r#"cannot start gemini: pairflow does not know this agent; add `command = ["…"]` to `[agent.gemini]`"#);
     seat.spec = Some(CustomAgent::default());
     insta::assert_snapshot!(bench.refusal(&seat), @r#"cannot start gemini: `[agent.gemini]` does not say how it is started; add `command = ["…"]`"#);
     let mut other = CustomAgent { command: words(&["other", "--chat", "{session}"]), ..CustomAgent::default() };
@@ -405,7 +405,7 @@ fn other_programs_are_described_by_the_configuration() {
     5f0c8a52-1c0e-4f0e-9b58-7a3a2f6d1e01
     [pairflow 3] Round 1: read the brief.
     ");
-    let launch = PaneDriver.launch(&seat).unwrap();
+    let launch = Drivers::default().launch(&seat).unwrap();
     assert_eq!((launch.hooks, launch.prompted, launch.session.as_deref()), (false, true, Some(SESSION)));
     other.resume = words(&["other", "--go-on={session}"]);
     other.args = words(&["-v"]);
@@ -416,7 +416,7 @@ fn other_programs_are_described_by_the_configuration() {
     --go-on=an-earlier-one
     -v
     ");
-    assert!(!PaneDriver.launch(&seat).unwrap().prompted);
+    assert!(!Drivers::default().launch(&seat).unwrap().prompted);
     other.command = words(&["missing"]);
     seat.spec = Some(other);
     insta::assert_snapshot!(bench.refusal(&seat), @"cannot start gemini: `missing` is not installed, or not on the PATH of the person who started the bubble");
@@ -447,7 +447,7 @@ fn a_program_with_known_hooks_is_that_program_under_another_name() {
     --settings
     DIR/runtime/work-claude.settings.json
     ");
-    let launch = PaneDriver.launch(&seat).unwrap();
+    let launch = Drivers::default().launch(&seat).unwrap();
     assert!(launch.hooks);
     let spec = spec_of(&"claude".parse().unwrap(), None).unwrap();
     assert_eq!((launch.dialogs, launch.composer), (spec.dialogs, spec.composer));
@@ -457,7 +457,7 @@ fn a_program_with_known_hooks_is_that_program_under_another_name() {
 fn a_launch_file_is_read_once_and_by_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::new();
-    let file = LaunchFile::from(&PaneDriver.launch(&bench.seat("claude")).unwrap());
+    let file = LaunchFile::from(&Drivers::default().launch(&bench.seat("claude")).unwrap());
     let path = bench.path("runtime/claude.launch");
     file.write(&path).unwrap();
     file.write(&path).unwrap();
@@ -477,9 +477,9 @@ fn a_known_program_can_be_had_without_its_hooks_and_keeps_everything_else() {
     let bench = Bench::new();
     for name in ["claude", "codex"] {
         let mut seat = bench.seat(name);
-        let hooked = PaneDriver.launch(&seat).unwrap();
+        let hooked = Drivers::default().launch(&seat).unwrap();
         seat.spec = Some(CustomAgent { hooks: Some(HookKind::None), ..CustomAgent::default() });
-        let mute = PaneDriver.launch(&seat).unwrap();
+        let mute = Drivers::default().launch(&seat).unwrap();
         assert_eq!((hooked.hooks, mute.hooks), (true, false), "{name}");
         assert_eq!((&mute.dialogs, mute.prompted, &mute.env), (&hooked.dialogs, true, &hooked.env));
         let ours = |word: &&String| word.starts_with("hooks.");
@@ -507,7 +507,7 @@ fn a_known_name_can_be_that_of_the_other_program_which_has_to_be_named() {
     let bench = Bench::new();
     let mut seat = bench.seat("codex");
     seat.spec = Some(CustomAgent { hooks: Some(HookKind::Codex), ..CustomAgent::default() });
-    assert_eq!(PaneDriver.launch(&seat).unwrap(), PaneDriver.launch(&bench.seat("codex")).unwrap());
+    assert_eq!(Drivers::default().launch(&seat).unwrap(), Drivers::default().launch(&bench.seat("codex")).unwrap());
     seat.spec = Some(CustomAgent { hooks: Some(HookKind::Claude), ..CustomAgent::default() });
     insta::assert_snapshot!(bench.refusal(&seat), @r#"cannot start codex: `[agent.codex]` gives it the hooks of another program and does not name that program; add `command = ["…"]`, or take `hooks` out"#);
     let command = vec!["/opt/claude-at-work".to_owned()];

@@ -1,16 +1,19 @@
 //! What can be asked of a bubble: by an agent, a person, the clock, or the result of an effect.
 
-use crate::bubble::{BubbleState, Caller};
-use crate::facts::Seat;
-use crate::facts::{Answers, Explanation, Finding, Step};
-use crate::facts::{Receipt, Snapshot};
-use crate::ids::{AgentId, CommitId, FindingId, MsgId, TreeId};
-use crate::log::{CommitIdentity, Conflict, Decision, Intent, Key, Person, Waivable, Workspace};
+use strum::IntoStaticStr;
+
+use crate::bubble::{BubbleState, Refusal, RefusedCaller};
+use crate::facts::{Answers, Explanation, Finding, Receipt, Seat, Snapshot, Step};
+use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
+use crate::log::{
+    Body, CommitIdentity, Conflict, Decision, Event, Intent, Person, RetryKey, Waivable, WorkspaceRecord,
+};
 use crate::rules::{BubbleKind, Rules};
 use crate::time::{Moment, Timestamp};
 
 /// A request. The sender of an agent's command has been proven before.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Command {
     /// Prepare the workspace and start the loop.
     Start {
@@ -20,7 +23,7 @@ pub enum Command {
     /// The workspace is there.
     WorkspaceReady {
         /// Where.
-        workspace: Workspace,
+        workspace: WorkspaceRecord,
     },
     /// The workspace could not be made.
     StartFailed {
@@ -38,9 +41,9 @@ pub enum Command {
         /// Files and artifacts that the question points to.
         refs: Vec<String>,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
-    /// An agent claims that nothing grave is left.
+    /// An agent claims that nothing severe is open.
     Converged {
         /// Who claims it.
         by: AgentId,
@@ -53,9 +56,9 @@ pub enum Command {
         /// The slices of a long change that were read.
         reviewed: Vec<u32>,
         /// What the worktree looks like now.
-        seen: Seen,
+        seen: WorktreeSeen,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// The person answers.
     Reply {
@@ -68,18 +71,19 @@ pub enum Command {
         /// Artifacts that the answer points to.
         refs: Vec<String>,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// The person approves what the package shows.
     Approve {
         /// The SHA-256 of the package that was shown.
         package_sha256: String,
         /// What the worktree looks like now.
-        seen: Seen,
+        seen: WorktreeSeen,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// The person sends the work back.
+    #[strum(serialize = "request-rework")]
     Rework {
         /// What to do.
         message: String,
@@ -90,7 +94,7 @@ pub enum Command {
         /// Artifacts that the message points to.
         refs: Vec<String>,
         /// The retry key, if one was given.
-        key: Option<Key>,
+        key: Option<RetryKey>,
     },
     /// The person asks for the commit.
     Commit {
@@ -104,6 +108,7 @@ pub enum Command {
         author: Option<Person>,
     },
     /// The person adopts what git says now about who commits.
+    #[strum(serialize = "config set")]
     SetIdentity {
         /// What git says.
         identity: CommitIdentity,
@@ -125,6 +130,7 @@ pub enum Command {
     /// The person asks to merge the base branch into the worktree.
     Update,
     /// The person asks for the same merge again, after resolving its conflict in the worktree.
+    #[strum(serialize = "update")]
     UpdateResolved,
     /// The base branch was merged into the worktree.
     UpdateMade {
@@ -150,6 +156,7 @@ pub enum Command {
         commit: CommitId,
     },
     /// The person changes the configuration of the bubble.
+    #[strum(serialize = "config")]
     Configure {
         /// The configuration in force from here on.
         rules: Box<Rules>,
@@ -161,7 +168,7 @@ pub enum Command {
     },
     /// The person lets the loop go on.
     Resume,
-    /// The person lives with a finding, or with a check that does not pass.
+    /// The person waives a finding, or a check that does not pass.
     Waive {
         /// With what.
         what: Waivable,
@@ -169,6 +176,7 @@ pub enum Command {
         reason: String,
     },
     /// The person takes back a waiver.
+    #[strum(serialize = "waive")]
     Withdraw {
         /// Of what.
         what: Waivable,
@@ -186,6 +194,7 @@ pub enum Command {
         reason: String,
     },
     /// Time went by.
+    #[strum(serialize = "watchdog")]
     Tick {
         /// When the agent whose turn it is was last seen at work, by its hooks or its files.
         active: Option<Moment>,
@@ -240,6 +249,7 @@ pub enum Command {
         what: String,
     },
     /// An agent process is about to be let in.
+    #[strum(serialize = "env")]
     MintToken {
         /// Which agent.
         agent: AgentId,
@@ -307,7 +317,7 @@ pub enum Hindrance {
     Dialog,
     /// Its model could not be reached, or something else failed that it does not get over by itself.
     Failure,
-    /// It has used up what its account allows.
+    /// It has reached the limit of its account.
     Limit {
         /// Until when, if it says so.
         until: Option<Timestamp>,
@@ -347,7 +357,7 @@ pub struct PassCommand {
     /// the tree then counts as unchanged.
     pub tree: Option<TreeId>,
     /// The retry key, if one was given.
-    pub key: Option<Key>,
+    pub key: Option<RetryKey>,
 }
 
 impl PassCommand {
@@ -394,7 +404,7 @@ pub enum HeadSeen {
 
 /// What a worktree looks like at this moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct WorktreeSeen {
     /// Its tree.
     pub tree: TreeId,
     /// The files that differ from the newest snapshot.
@@ -404,58 +414,16 @@ pub struct Seen {
 impl Command {
     /// Returns the command's name as people write it.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Start { .. } => "start",
-            Self::WorkspaceReady { .. } => "workspace-ready",
-            Self::StartFailed { .. } => "start-failed",
-            Self::Pass(_) => "pass",
-            Self::AskHuman { .. } => "ask-human",
-            Self::Converged { .. } => "converged",
-            Self::Reply { .. } => "reply",
-            Self::Approve { .. } => "approve",
-            Self::Rework { .. } => "request-rework",
-            Self::Commit { .. } => "commit",
-            Self::SetIdentity { .. } => "config set",
-            Self::CommitMade { .. } => "commit-made",
-            Self::CommitFailed { .. } => "commit-failed",
-            Self::RecordDone => "record-done",
-            Self::Update | Self::UpdateResolved => "update",
-            Self::UpdateMade { .. } => "update-made",
-            Self::UpdateFailed { .. } => "update-failed",
-            Self::Merged { .. } => "merged",
-            Self::Configure { .. } => "config",
-            Self::Pause { .. } => "pause",
-            Self::Resume => "resume",
-            Self::Waive { .. } | Self::Withdraw { .. } => "waive",
-            Self::Stop { .. } => "stop",
-            Self::Restart { .. } => "restart",
-            Self::Tick { .. } => "watchdog",
-            Self::AgentSession { .. } => "agent-session",
-            Self::Sent { .. } => "sent",
-            Self::Acknowledged { .. } => "acknowledged",
-            Self::Undelivered { .. } => "undelivered",
-            Self::Active { .. } => "active",
-            Self::Stopped { .. } => "stopped",
-            Self::Hindered { .. } => "hindered",
-            Self::MintToken { .. } => "env",
-            Self::SnapshotTaken { .. } => "snapshot-taken",
-            Self::Checked { .. } => "checked",
-            Self::Reproduced { .. } => "reproduced",
-            Self::TurnReady { .. } => "turn-ready",
-            Self::AgentEnded { .. } => "agent-ended",
-            Self::Packaged { .. } => "packaged",
-            Self::Trouble { .. } => "trouble",
-            Self::GiveUp { .. } => "give-up",
-        }
+        self.into()
     }
 
     /// Returns who is told what became of the command.
-    pub fn caller(&self, state: &BubbleState) -> Caller {
-        let Some(agent) = self.agent() else { return Caller::Person };
+    pub fn caller(&self, state: &BubbleState) -> RefusedCaller {
+        let Some(agent) = self.agent() else { return RefusedCaller::Person };
         let slices = state.phase.turn().filter(|turn| turn.agent == *agent).map_or(0, |turn| turn.slices);
         match state.rules.kind {
-            BubbleKind::Document => Caller::DocumentAgent { slices },
-            _ => Caller::Agent { slices },
+            BubbleKind::Document => RefusedCaller::DocumentAgent { slices },
+            _ => RefusedCaller::Agent { slices },
         }
     }
 
@@ -507,4 +475,74 @@ pub struct Package {
     pub commit_message: String,
     /// The hash of its text.
     pub sha256: String,
+}
+
+/// What a command leads to: facts to record, and files that must be on disk before them.
+///
+/// What the shell owes the world afterwards is asked of [`crate::bubble::owed`], never remembered here.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[must_use = "a decision that is not recorded never happened"]
+pub struct Decided {
+    /// The facts, in order; recorded all or not at all.
+    pub events: Vec<Event>,
+    /// Files beneath `artifacts/` that the facts point to.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// A file beneath `artifacts/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Artifact {
+    /// Its name, relative to `artifacts/`.
+    pub name: String,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+impl Decided {
+    /// A decision with these facts and no file.
+    pub(crate) fn of(events: Vec<Event>) -> Self {
+        Self { events, artifacts: Vec::new() }
+    }
+
+    /// A decision with one fact.
+    pub(crate) fn one(event: Event) -> Self {
+        Self::of(vec![event])
+    }
+}
+
+/// A fact of pairflow's own, in the present round.
+pub(super) fn event(state: &BubbleState, body: impl Into<Body>) -> Event {
+    Event::own(state.rounds.round, body.into())
+}
+
+/// A decision of the person, in the present round.
+pub(super) fn by_person(state: &BubbleState, body: impl Into<Body>) -> Event {
+    event(state, body).by(Party::Human).to(Party::Orchestrator)
+}
+
+/// Refuses an agent that has no seat in this bubble.
+pub(super) fn has_seat(state: &BubbleState, agent: &AgentId) -> Result<(), Refusal> {
+    let agents = &state.rules.agents;
+    if agents.contain(agent) {
+        return Ok(());
+    }
+    let known = agents.all().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+    Err(Refusal::NoSeat { agent: agent.clone(), known })
+}
+
+/// Refuses what must not happen while the base branch is being merged.
+pub(super) fn not_updating(state: &BubbleState, command: &'static str) -> Result<(), Refusal> {
+    if !state.gate.updating {
+        return Ok(());
+    }
+    let why = Some("the base branch is being merged into the worktree".to_owned());
+    Err(Refusal::WrongState { state: state.phase.name(), command, why })
+}
+
+/// Refuses a finding that is not open.
+pub(super) fn open_row(state: &BubbleState, id: FindingId) -> Result<(), Refusal> {
+    match state.ledger.get(id) {
+        Some(row) if row.is_open() => Ok(()),
+        _ => Err(Refusal::UnknownFinding { id: id.to_string() }),
+    }
 }

@@ -1,17 +1,31 @@
-//! The table: what a command leads to in each state. One arm is one line; the rules stand in the rooms beside.
+//! The table: what a command leads to in each state. One arm is one line; the rules are in the files beside this one.
+//!
+//! [`decide`] says what a command itself leads to. What its facts lead to ([`follow`]: questions of pairflow's own, work that
+//! goes back, acceptance) is asked of the state that has them, one step after the other, and recorded with them.
 
-use crate::bubble::{
-    BubbleState, Command, Decided, Phase, Refusal, answers, approval, converge, human, lifecycle, limits, presence,
-    turn, work,
-};
-use crate::ids::Party;
-use crate::log::{Body, CommitIdentity, Event, Lifecycle};
+mod checks;
+mod lifecycle;
+mod presence;
+mod questions;
+mod turn;
+
+use crate::bubble::command::{by_person, event};
+use crate::bubble::{BubbleState, Command, Decided, Phase, Refusal, Stage, admission, missing_checks};
+use crate::facts::{Certificate, Seat};
+use crate::log::{Body, CommitIdentity, Event, Judged, Lifecycle, NextTurn, Verdict};
 use crate::policy;
+use crate::policy::{After, Unmet};
 use crate::time::Moment;
+
+pub(super) use lifecycle::{verdict_on_merge, verdict_with_rules};
+pub use presence::{ATTEMPTS, LONGEST_PARK, NUDGES};
+pub(super) use questions::verdict_without_waiver;
+pub use turn::found_author;
+pub(super) use turn::verdict_on_review;
 
 /// Says what `command` itself leads to, without doing any of it. [`crate::respond::handle`] adds what follows from that.
 pub fn decide(state: &BubbleState, command: &Command, now: Moment) -> Result<Decided, Refusal> {
-    limits::admit(command)?;
+    admission::admit(command)?;
     let ends = matches!(command, Command::Stop { .. } | Command::GiveUp { .. } | Command::Pause { .. });
     if !ends && policy::named(&state.rules.policy).is_none() {
         return Err(Refusal::UnknownPolicy { name: state.rules.policy.clone() });
@@ -26,29 +40,29 @@ fn decide_command(state: &BubbleState, command: &Command) -> Result<Decided, Ref
         (Phase::Created, Command::Start { rules }) => lifecycle::start(state, rules),
 
         (Phase::Running(at), Command::Pass(pass)) => turn::pass(state, at, pass),
-        (Phase::Running(at), Command::Converged { by, .. }) => converge::claim(state, at, by, command),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::AskHuman { .. }) => human::ask(state, command),
+        (Phase::Running(at), Command::Converged { by, .. }) => lifecycle::claim(state, at, by, command),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::AskHuman { .. }) => questions::ask(state, command),
         (Phase::WaitingHuman(_), Command::Pass(_) | Command::Converged { .. }) => {
-            presence::come_back(state, command).unwrap_or_else(|| human::refuse_agent(state, command))
+            presence::come_back(state, command).unwrap_or_else(|| questions::refuse_agent(state, command))
         }
 
-        (Phase::WaitingHuman(at), Command::Reply { .. }) => human::reply(state, at, command),
-        (Phase::WaitingHuman(at), Command::Resume) => human::resume_waiting(state, at),
-        (Phase::Running(_), Command::Resume) => human::resume_running(state),
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Pause { reason }) => human::pause(state, reason),
+        (Phase::WaitingHuman(at), Command::Reply { .. }) => questions::reply(state, at, command),
+        (Phase::WaitingHuman(at), Command::Resume) => questions::resume_waiting(state, at),
+        (Phase::Running(_), Command::Resume) => questions::resume_running(state),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Pause { reason }) => questions::pause(state, reason),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Waive { .. } | Command::Withdraw { .. }) => {
-            answers::live_with(state, command)
+            questions::live_with(state, command)
         }
-        (_, Command::Reply { .. }) => Err(human::nothing_to_reply(state)),
+        (_, Command::Reply { .. }) => Err(questions::nothing_to_reply(state)),
         (phase, Command::Configure { rules }) if phase.takes_rules() => lifecycle::configure(state, rules),
-        (Phase::ReadyForApproval(package), Command::Approve { .. }) => approval::approve(state, package, command),
-        (Phase::ReadyForApproval(package), Command::Rework { .. }) => approval::rework(state, &package.tree, command),
-        (Phase::Approved(at), Command::Rework { .. }) => approval::rework_approved(state, at, command),
-        (Phase::Approved(at), Command::Commit { .. }) => approval::commit(state, at, command),
-        (Phase::Done(_), Command::Merged { commit }) => Ok(approval::merged(state, commit)),
+        (Phase::ReadyForApproval(package), Command::Approve { .. }) => lifecycle::approve(state, package, command),
+        (Phase::ReadyForApproval(package), Command::Rework { .. }) => lifecycle::rework(state, &package.tree, command),
+        (Phase::Approved(at), Command::Rework { .. }) => lifecycle::rework_approved(state, at, command),
+        (Phase::Approved(at), Command::Commit { .. }) => lifecycle::commit(state, at, command),
+        (Phase::Done(_), Command::Merged { commit }) => Ok(lifecycle::merged(state, commit)),
 
         (Phase::Running(at) | Phase::WaitingHuman(at), Command::Restart { reason }) => {
-            human::restart(state, at, reason)
+            questions::restart(state, at, reason)
         }
 
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Update) => lifecycle::update_paused(state),
@@ -60,7 +74,7 @@ fn decide_command(state: &BubbleState, command: &Command) -> Result<Decided, Ref
         (phase, Command::MintToken { agent, token_sha256: hash }) if !phase.is_final() => {
             lifecycle::mint(state, agent, hash)
         }
-        (Phase::Approved(at), Command::Stop { reason }) => approval::stop(state, at, reason),
+        (Phase::Approved(at), Command::Stop { reason }) => lifecycle::stop_approved(state, at, reason),
         (phase, Command::Stop { reason }) if !phase.is_final() => Ok(lifecycle::stop(state, reason)),
         (phase, Command::GiveUp { reason }) if !phase.is_final() && *phase != Phase::Created => {
             Ok(lifecycle::give_up(state, reason))
@@ -76,22 +90,22 @@ fn decide_result(state: &BubbleState, result: &Command) -> Result<Decided, Refus
         (Phase::Preparing, Command::WorkspaceReady { workspace }) => Ok(lifecycle::ready(state, workspace)),
         (Phase::Preparing, Command::StartFailed { reason }) => Ok(lifecycle::start_failed(state, reason)),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::SnapshotTaken { snapshot }) => {
-            work::snapshot(state, snapshot)
+            turn::snapshot(state, snapshot)
         }
-        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Checked { receipt }) => work::checked(state, receipt),
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::Checked { receipt }) => turn::checked(state, receipt),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Reproduced { finding, receipt }) => {
-            work::reproduced(state, *finding, receipt)
+            turn::reproduced(state, *finding, receipt)
         }
-        (Phase::Running(at), Command::TurnReady { turn, slices }) => work::open(state, at, *turn, *slices),
+        (Phase::Running(at), Command::TurnReady { turn, slices }) => turn::open(state, at, *turn, *slices),
         (Phase::Running(at), Command::AgentEnded { turn, how, output }) => {
-            work::agent_ended(state, at, *turn, (how, output))
+            turn::agent_ended(state, at, *turn, (how, output))
         }
-        (Phase::Running(at), Command::Packaged { package }) => converge::packaged(state, at, package),
-        (Phase::Running(_), Command::Trouble { reason }) => Ok(work::trouble(state, reason)),
+        (Phase::Running(at), Command::Packaged { package }) => lifecycle::packaged(state, at, package),
+        (Phase::Running(_), Command::Trouble { reason }) => Ok(turn::trouble(state, reason)),
         (Phase::WaitingHuman(_), Command::Trouble { .. }) => Ok(Decided::default()),
-        (Phase::Approved(at), Command::CommitMade { commit, old_tip }) => approval::made(state, at, commit, old_tip),
-        (Phase::Approved(at), Command::CommitFailed { reason }) => approval::failed(state, at, reason),
-        (Phase::Committed(at), Command::RecordDone) => Ok(approval::done(state, at)),
+        (Phase::Approved(at), Command::CommitMade { commit, old_tip }) => lifecycle::made(state, at, commit, old_tip),
+        (Phase::Approved(at), Command::CommitFailed { reason }) => lifecycle::failed(state, at, reason),
+        (Phase::Committed(at), Command::RecordDone) => Ok(lifecycle::done(state, at)),
         (_, Command::UpdateMade { .. }) if state.gate.updating => lifecycle::updated(state, result),
         (_, Command::UpdateFailed { reason, conflict }) if state.gate.updating => {
             Ok(lifecycle::update_failed(state, reason, conflict))
@@ -101,29 +115,30 @@ fn decide_result(state: &BubbleState, result: &Command) -> Result<Decided, Refus
 }
 
 /// Returns the first facts of a new bubble.
-pub fn create(created: Lifecycle) -> Vec<Event> {
+pub fn create(mut created: Lifecycle) -> Vec<Event> {
+    if let Lifecycle::Created { rules, .. } = &mut created {
+        **rules = policy::with_version((**rules).clone());
+    }
     vec![Event::own(0, Body::Lifecycle(created))]
 }
 
-/// Returns the first facts of a bubble that the person takes over.
+/// Returns the first facts of a bubble that the person adopts.
 ///
 /// No command leads here: a bubble that is the person's own needs it no more. Commits are made as whom `identity` says.
 pub fn adopt(state: &BubbleState, repo: String, reason: String, identity: Option<CommitIdentity>) -> Vec<Event> {
-    let mut event = Event::own(state.rounds.round, Body::Lifecycle(Lifecycle::Adopted { repo, reason }));
-    event.sender = Party::Human;
-    event.recipient = Party::Orchestrator;
     let identity = identity.filter(|_| !state.phase.is_final()).map(|identity| Lifecycle::IdentitySet { identity });
-    std::iter::once(event).chain(identity.map(|fact| Event::own(state.rounds.round, Body::Lifecycle(fact)))).collect()
+    let adopted = by_person(state, Lifecycle::Adopted { repo, reason });
+    std::iter::once(adopted).chain(identity.map(|fact| event(state, fact))).collect()
 }
 
-/// Returns the first facts of a bubble that lost lines when its log was repaired: it is taken over as it is left.
+/// Returns the first facts of a bubble that lost lines when its log was repaired: it is adopted as it is left.
 ///
 /// The lost lines may have withdrawn what was checked, reviewed or approved before them. The agents keep the tokens that
 /// are left; one that was made in a lost line does not count any more.
 pub fn take_up(state: &BubbleState, repo: String, reason: String) -> Vec<Event> {
     let tokens = state.presence.tokens.iter().filter(|_| !state.phase.is_final()).map(|(agent, hash)| {
         let fact = Lifecycle::TokenMinted { agent: agent.clone(), token_sha256: hash.clone() };
-        Event::own(state.rounds.round, Body::Lifecycle(fact))
+        event(state, fact)
     });
     adopt(state, repo, reason, None).into_iter().chain(tokens).collect()
 }
@@ -145,4 +160,69 @@ fn wrong_state(state: &BubbleState, phase: &Phase, command: &Command) -> Refusal
         Phase::Cancelled => Some("a person stopped it, and that is final".to_owned()),
     };
     Refusal::WrongState { state: phase.name(), command: command.name(), why }
+}
+
+/// Returns the next thing that follows from a state by itself, if anything does.
+pub fn follow(state: &BubbleState) -> Option<Event> {
+    checks::fails_on_base(state)
+        .or_else(|| checks::could_not_check(state))
+        .or_else(|| checks::differs(state))
+        .or_else(|| stop(state))
+        .or_else(|| after_work(state))
+        .or_else(|| lifecycle::conclude(state))
+}
+
+/// Returns the certificate of accepted work whose package is to be rendered now.
+pub fn to_package(state: &BubbleState) -> Option<&Certificate> {
+    let certified = state.phase.turn().is_some_and(|turn| turn.stage == Stage::Certified);
+    state.gate.certificate.as_ref().filter(|_| certified)
+}
+
+/// The one question with which a loop stops that does not get anywhere.
+fn stop(state: &BubbleState) -> Option<Event> {
+    let turn = state.phase.turn().filter(|turn| turn.stage == Stage::Opening)?;
+    let asked = state.gate.questions.iter().any(|open| open.kind.is_tie_break());
+    let facts = state.facts();
+    if asked || facts.to_reproduce().next().is_some() {
+        return None;
+    }
+    let policy = state.policy();
+    let question = policy.question(facts, turn.seat).or_else(|| policy.at_cap(facts, turn.seat))?;
+    Some(Event::own(state.rounds.last_begun(), Body::HumanQuestion(question)))
+}
+
+/// What follows from work once everything was run on it.
+fn after_work(state: &BubbleState) -> Option<Event> {
+    if state.gate.questions.iter().any(|open| open.kind.is_about_checks()) {
+        return None;
+    }
+    let body = match judge_work(state)? {
+        After::Review => return None,
+        // What cannot be accepted is for the reviewer to see.
+        After::Concluded(conclusion) if conclusion.next == NextTurn::Accept && !is_acceptable(state) => return None,
+        After::Concluded(conclusion) => Body::Verdict(conclusion.verdict(state.policy(), Judged::Work)),
+        After::Ask(question) => Body::HumanQuestion(question),
+    };
+    Some(event(state, body))
+}
+
+/// The verdict on the newest work, if there is one.
+pub(super) fn verdict_on_work(state: &BubbleState) -> Option<Verdict> {
+    match judge_work(state)? {
+        After::Concluded(conclusion) if conclusion.next == NextTurn::Accept && !is_acceptable(state) => None,
+        After::Concluded(conclusion) => Some(conclusion.verdict(state.policy(), Judged::Work)),
+        After::Review | After::Ask(_) => None,
+    }
+}
+
+/// What the policy says of work, if a reviewer is about to look at it and all evidence about it is there.
+fn judge_work(state: &BubbleState) -> Option<After> {
+    let next = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && turn.stage == Stage::Opening);
+    let evidence = missing_checks(state).is_empty() && state.facts().to_reproduce().next().is_none();
+    (next && evidence).then(|| state.policy().after_work(state.facts()))
+}
+
+/// Whether nothing but a person's word keeps the work from being accepted.
+fn is_acceptable(state: &BubbleState) -> bool {
+    state.unmet().iter().all(|criterion| matches!(criterion, Unmet::Comprehension | Unmet::Questions(_)))
 }

@@ -1,9 +1,10 @@
 //! The ten states of a bubble, each with what only that state has.
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
 
 use crate::facts::Seat;
-use crate::ids::{AgentId, CommitId, Party, TreeId};
+use crate::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use crate::log::{ApprovalRequest, Person, Waivable};
 use crate::time::Moment;
 
@@ -36,8 +37,9 @@ pub enum Phase {
 }
 
 /// The names of the states, as they stand in `state.json`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Display, IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum StateName {
     /// `CREATED`
     Created,
@@ -135,6 +137,9 @@ pub struct Handover {
     /// Whether the person changed checks after it.
     #[serde(default)]
     pub checks_changed: bool,
+    /// The findings that it closed, as long as the review counts.
+    #[serde(default)]
+    pub closed: Vec<FindingId>,
 }
 
 /// An approval that waits for its commit.
@@ -254,23 +259,6 @@ fn author(agent: &AgentId, seat: Seat, others_at_work: bool) -> Option<Party> {
 impl StateName {
     /// Returns the name as it stands in `state.json`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "CREATED",
-            Self::PreparingWorkspace => "PREPARING_WORKSPACE",
-            Self::Running => "RUNNING",
-            Self::WaitingHuman => "WAITING_HUMAN",
-            Self::ReadyForApproval => "READY_FOR_APPROVAL",
-            Self::ApprovedForCommit => "APPROVED_FOR_COMMIT",
-            Self::Committed => "COMMITTED",
-            Self::Done => "DONE",
-            Self::Failed => "FAILED",
-            Self::Cancelled => "CANCELLED",
-        }
-    }
-}
-
-impl std::fmt::Display for StateName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
+        self.into()
     }
 }

@@ -1,11 +1,10 @@
 //! Whether verdicts and acceptance follow from what stood in the log before them: anyone who has the log can say so.
 
-use crate::bubble::answers::verdict_without_waiver;
-use crate::bubble::follow::verdict_on_work;
-use crate::bubble::lifecycle::{verdict_on_merge, verdict_with_rules};
-use crate::bubble::preview::Claimed;
-use crate::bubble::work::verdict_on_review;
-use crate::bubble::{BubbleState, advance};
+use crate::bubble::decide::{
+    verdict_on_merge, verdict_on_review, verdict_on_work, verdict_with_rules, verdict_without_waiver,
+};
+use crate::bubble::derived::Claimed;
+use crate::bubble::{BubbleState, Stage, advance};
 use crate::facts::Seat;
 use crate::ids::{BubbleId, Party};
 use crate::log::{Body, ControlAction, Convergence, Envelope, Evidence, Judged, Lifecycle, Verdict};
@@ -46,12 +45,23 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
     let mut owed: Option<Verdict> = None;
     for envelope in log {
         let seq = envelope.seq;
+        if state.phase.turn().is_some() && policy::in_force(&state.rules).is_none() {
+            // Nobody here knows which verdicts such rules lead to, so none can be missing.
+            let (policy, version) = (state.rules.policy.clone(), state.rules.policy_version);
+            let stand = VerdictStand::NotRecomputed { policy, version };
+            if !recomputed.iter().any(|one: &Recomputed| one.stand == stand) {
+                recomputed.push(Recomputed { seq, stand });
+            }
+        }
         if let Body::Verdict(verdict) = &envelope.event.body {
             let expected = match verdict.on {
                 Judged::Work => verdict_on_work(&state),
                 _ => owed.take(),
             };
             let stand = match expected {
+                _ if verdict.policy != state.rules.policy && policy::named(&verdict.policy).is_some() => {
+                    VerdictStand::Differs
+                }
                 _ if policy::recorded(verdict).is_none() => {
                     let (policy, version) = (verdict.policy.clone(), verdict.version);
                     VerdictStand::NotRecomputed { policy, version }
@@ -67,11 +77,11 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
             Body::Convergence(_) => envelope.event.sender == Party::Orchestrator,
             _ => false,
         };
-        if goes_on && verdict_on_work(&state).is_some_and(|verdict| policy::recorded(&verdict).is_some()) {
+        if goes_on && policy::in_force(&state.rules).is_some() && verdict_on_work(&state).is_some() {
             recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
         }
         owed = owed.or_else(|| expected(&state, &envelope.event.body));
-        if envelope.more == 0 && owed.take().is_some_and(|owed| policy::recorded(&owed).is_some()) {
+        if envelope.more == 0 && owed.take().is_some() && policy::in_force(&state.rules).is_some() {
             recomputed.push(Recomputed { seq, stand: VerdictStand::Missing });
         }
         advance(&mut state, envelope);
@@ -98,6 +108,9 @@ pub enum Unfounded {
     /// A criterion did not hold, and nobody could waive it.
     #[error("it was given although this is missing: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Missing(Vec<Unmet>),
+    /// It names waivers, and no person accepted the work.
+    #[error("it names what was waived, and no person accepted the work")]
+    NotAccepted,
     /// It does not name what the person did without.
     #[error("it does not name what was waived")]
     Waivers,
@@ -140,9 +153,12 @@ fn follows(before: &BubbleState, sender: &Party, claim: &Convergence) -> Result<
     };
     let facts = claimed.as_ref().map_or(before.facts(), |claimed| claimed.facts(before));
     let waived = !certificate.waived.is_empty();
-    let mut unmet = before.policy().unmet(facts);
+    if waived && !before.phase.turn().is_some_and(|turn| turn.stage == Stage::Accepted) {
+        return Err(Unfounded::NotAccepted);
+    }
+    let unmet = before.policy().unmet(facts);
     let given_up = waivers(facts, &unmet);
-    unmet.retain(|criterion| !(waived && criterion.can_be_waived()));
+    let unmet = if waived { before.policy().unwaivable(facts) } else { unmet };
     if !unmet.is_empty() {
         return Err(Unfounded::Missing(unmet));
     }

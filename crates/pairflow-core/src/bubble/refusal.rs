@@ -1,17 +1,15 @@
 //! The core saying no: a full sentence, and the one command that goes on.
 
 use crate::bubble::StateName;
-use crate::bubble::next_step::{form, next_in, numbers, with_slices, with_steps};
-use crate::counted::list;
-use crate::facts::Seat;
+use crate::facts::{Seat, StepName};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
-use crate::log::Waivable;
-use crate::log::{MAX_QUESTIONS, MAX_TITLE};
+use crate::log::{MAX_QUESTIONS, MAX_TITLE, Waivable};
 use crate::policy::Unmet;
+use crate::text::list;
 
 /// Who is told that a command was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Caller {
+pub enum RefusedCaller {
     /// A person.
     Person,
     /// An agent, to which most verbs are closed.
@@ -104,7 +102,7 @@ pub enum Refusal {
         what: &'static str,
     },
     /// A text is longer than a line of the log can hold.
-    #[error("{what} has {bytes} bytes, and {limit} are the most; put the rest into a file and point to it")]
+    #[error("{what} is {bytes} bytes; the limit is {limit}: put the rest into a file and point to it")]
     TooLong {
         /// Which text.
         what: &'static str,
@@ -114,13 +112,13 @@ pub enum Refusal {
         limit: usize,
     },
     /// A text that git cannot take.
-    #[error("{what} has a NUL byte in it, and git does not take that")]
+    #[error("{what} contains a NUL byte, which git does not accept")]
     NulByte {
         /// Which text.
         what: &'static str,
     },
     /// The title of a finding is a text rather than a title.
-    #[error("a finding's title has {chars} characters, and {MAX_TITLE} are the most; put the details into the summary")]
+    #[error("a finding's title has {chars} characters; the limit is {MAX_TITLE}: put the details into the summary")]
     LongTitle {
         /// How many characters it has.
         chars: usize,
@@ -129,7 +127,7 @@ pub enum Refusal {
     #[error("{MAX_QUESTIONS} questions already wait for the person; wait for an answer before you ask another one")]
     TooManyQuestions,
     /// There is more of something than one message may have.
-    #[error("{count} {what} are too many for one message, {limit} are the most; name the gravest")]
+    #[error("{count} {what} are too many for one message; the limit is {limit}: name the most severe")]
     TooMany {
         /// Of what.
         what: &'static str,
@@ -143,7 +141,7 @@ pub enum Refusal {
     NoDeclaration,
     /// A reviewer asks for changes, and nothing that it says blocks.
     #[error(
-        "the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve"
+        "the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve"
     )]
     NothingBlocks,
     /// An implementer gave findings.
@@ -162,28 +160,28 @@ pub enum Refusal {
         id: FindingId,
     },
     /// Two findings of one review say that they repeat the same row.
-    #[error("two findings repeat {id}; if they are two faults, file the second one without that")]
+    #[error("two findings repeat {id}; if they are two defects, file the second one as new")]
     RepeatedTwice {
         /// Which row.
         id: FindingId,
     },
     /// A row is confirmed although its reproducer still fails.
     #[error(
-        "{id} has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a \
-         reproducer that is wrong is taken back by its author with --retract {id}"
+        "{id} has a reproducer that still fails on this tree; only pairflow closes it, once that passes. Its author \
+         can withdraw a wrong reproducer with --retract {id}"
     )]
     StillFails {
         /// Which row.
         id: FindingId,
     },
     /// A reproducer is taken back where there is none.
-    #[error("{id} has no reproducer that could be taken back")]
+    #[error("{id} has no reproducer to withdraw")]
     NoReproducer {
         /// Which row.
         id: FindingId,
     },
     /// A reproducer is taken back by another agent than its author.
-    #[error("the reproducer of {id} is {author}'s, and only {author} may take it back")]
+    #[error("only {author} can withdraw the reproducer of {id}")]
     NotItsReproducer {
         /// Which row.
         id: FindingId,
@@ -191,7 +189,7 @@ pub enum Refusal {
         author: AgentId,
     },
     /// What is to be waived is waived.
-    #[error("the {what} is waived already")]
+    #[error("the {what} is already waived")]
     WaivedAlready {
         /// What.
         what: Waivable,
@@ -209,7 +207,7 @@ pub enum Refusal {
         what: Waivable,
     },
     /// A row is reopened that the person waived.
-    #[error("a person lives with {id}, so no review reopens it; say in the summary what speaks against that")]
+    #[error("{id} was waived and cannot be reopened; say in the summary why it should be")]
     WaivedByPerson {
         /// Which row.
         id: FindingId,
@@ -221,7 +219,7 @@ pub enum Refusal {
         missing: Vec<&'static str>,
     },
     /// Steps where none belong.
-    #[error("--step belongs to the review of a document, and this is none")]
+    #[error("--step is for the review of a document")]
     NoStepsHere,
     /// The implementer of a document gave no outline.
     #[error("a document is handed over with an outline of its implementation; give --step dry-run='…'")]
@@ -286,9 +284,9 @@ pub enum Refusal {
         /// The round.
         round: u32,
     },
-    /// A review that finds nothing grave left out a part of the change.
+    /// A review that finds nothing severe left out a part of the change.
     #[error(
-        "of the {of} slices of this change these are not confirmed: {}; a review that finds nothing grave covers all of them",
+        "these of the {of} slices of this change are not confirmed: {}; a review that finds nothing severe covers all of them",
         numbers(.missing)
     )]
     SlicesMissing {
@@ -363,7 +361,7 @@ pub enum Refusal {
         files: Vec<String>,
     },
     /// What was shown is not what is up for approval now.
-    #[error("another package is up for approval than the one that was shown")]
+    #[error("the package up for approval is not the one that was shown")]
     AnotherPackage,
     /// A finding is not open.
     #[error("{id} is not an open finding")]
@@ -381,7 +379,7 @@ pub enum Refusal {
     #[error("a commit is already under way")]
     CommitUnderWay,
     /// Keys that cannot change any more.
-    #[error("{} cannot be changed any more; put the recorded value back into bubble.toml, or make a new bubble", .keys.join(", "))]
+    #[error("{} can no longer be changed; restore the recorded value in bubble.toml, or create a new bubble", .keys.join(", "))]
     FixedKeys {
         /// The keys.
         keys: Vec<String>,
@@ -399,7 +397,7 @@ pub enum Refusal {
         name: String,
     },
     /// The facts of a command lead from one to the next without an end.
-    #[error("'{command}' would go on without an end, which is a fault of pairflow; nothing was recorded")]
+    #[error("'{command}' never ends, which is a bug in pairflow; nothing was recorded")]
     Endless {
         /// Which command.
         command: &'static str,
@@ -425,11 +423,11 @@ impl Refusal {
     /// Returns the command line with which `caller` goes on from here, if there is one.
     ///
     /// An agent is never sent to a verb that is a person's.
-    pub fn next(&self, id: &BubbleId, caller: Caller) -> Option<String> {
+    pub fn next(&self, id: &BubbleId, caller: RefusedCaller) -> Option<String> {
         match caller {
-            Caller::Person => self.next_of_person(id),
-            Caller::Agent { slices } => self.next_of_agent(id).map(|line| with_slices(line, slices)),
-            Caller::DocumentAgent { slices } => {
+            RefusedCaller::Person => self.next_of_person(id),
+            RefusedCaller::Agent { slices } => self.next_of_agent(id).map(|line| with_slices(line, slices)),
+            RefusedCaller::DocumentAgent { slices } => {
                 self.next_of_agent(id).map(with_steps).map(|line| with_slices(line, slices))
             }
         }
@@ -444,6 +442,7 @@ impl Refusal {
             Self::QuestionOpen { .. }
             | Self::TooManyQuestions
             | Self::UnknownQuestion { .. }
+            | Self::NoDecision
             | Self::PermissionDecision
             | Self::UnnamedPermission { .. } => format!("pairflow inbox {id}"),
             Self::WhichQuestion { open } => {
@@ -451,7 +450,6 @@ impl Refusal {
                 format!("pairflow reply {id} --question {first} --message '…'")
             }
             Self::OnlyInPane { .. } => format!("pairflow attach {id}"),
-            Self::NoDecision => format!("pairflow inbox {id}"),
             Self::CannotAccept { .. } => format!("pairflow reply {id} --decision continue --message '…'"),
             Self::WorktreeDiffers { .. } => format!("pairflow request-rework {id} --message '…'"),
             Self::OutOfScope { .. } => format!("pairflow commit {id} --override-scope --reason '…'"),
@@ -466,40 +464,7 @@ impl Refusal {
             }
             Self::LostRace(inner) => return inner.next_of_person(id),
             Self::WrongBranch { .. } => return self.next_of_agent(id),
-            Self::NotYourTurn { .. }
-            | Self::NoSeat { .. }
-            | Self::LongTitle { .. }
-            | Self::TooMany { .. }
-            | Self::NoDeclaration
-            | Self::NothingBlocks
-            | Self::FindingsFromImplementer
-            | Self::AnswersOfOtherSeat { .. }
-            | Self::TwoAnswers { .. }
-            | Self::RepeatedTwice { .. }
-            | Self::StillFails { .. }
-            | Self::NoReproducer { .. }
-            | Self::NotItsReproducer { .. }
-            | Self::WaivedByPerson { .. }
-            | Self::StepsMissing { .. }
-            | Self::NoStepsHere
-            | Self::NoOutline
-            | Self::StepOfReviewer { .. }
-            | Self::NoBlockersHere { .. }
-            | Self::NothingToHandOver { .. }
-            | Self::Unresolved { .. }
-            | Self::UnknownCheck { .. }
-            | Self::CheckPasses { .. }
-            | Self::NotReviewer { .. }
-            | Self::NotConverged { .. }
-            | Self::SlicesMissing { .. }
-            | Self::NoSuchSlice { .. }
-            | Self::NoQuestion
-            | Self::UnknownFinding { .. }
-            | Self::WaivedAlready { .. }
-            | Self::NotWaived { .. }
-            | Self::UnknownPolicy { .. }
-            | Self::Endless { .. }
-            | Self::NotOwed => format!("pairflow status {id}"),
+            _ => format!("pairflow status {id}"),
         })
     }
 
@@ -538,38 +503,7 @@ impl Refusal {
                 return form(what, id).filter(|line| Self::is_of_agent(line));
             }
             Self::LostRace(inner) => return inner.next_of_agent(id),
-            Self::WrongState { .. }
-            | Self::Untimely { .. }
-            | Self::NotYourTurn { .. }
-            | Self::StillOpening { .. }
-            | Self::Paused { .. }
-            | Self::QuestionOpen { .. }
-            | Self::TooManyQuestions
-            | Self::NoSeat { .. }
-            | Self::TooMany { .. }
-            | Self::NoQuestion
-            | Self::WhichQuestion { .. }
-            | Self::UnknownQuestion { .. }
-            | Self::NoDecision
-            | Self::PermissionDecision
-            | Self::OnlyInPane { .. }
-            | Self::UnnamedPermission { .. }
-            | Self::CannotAccept { .. }
-            | Self::WorktreeDiffers { .. }
-            | Self::AnotherPackage
-            | Self::UnknownFinding { .. }
-            | Self::NoSuchSlice { .. }
-            | Self::UnknownCheck { .. }
-            | Self::CheckPasses { .. }
-            | Self::WaivedAlready { .. }
-            | Self::NotWaived { .. }
-            | Self::OutOfScope { .. }
-            | Self::CommitUnderWay
-            | Self::BadRules { .. }
-            | Self::FixedKeys { .. }
-            | Self::UnknownPolicy { .. }
-            | Self::Endless { .. }
-            | Self::NotOwed => format!("pairflow status {id}"),
+            _ => format!("pairflow status {id}"),
         })
     }
 
@@ -587,4 +521,60 @@ fn other_seat(seat: Seat) -> &'static str {
         Seat::Reviewer => "a reviewer answers with --confirm and --reopen; --fixed and --dispute are the implementer's",
         Seat::Judge => "a judge decides the dispute that it is shown, and answers nothing else",
     }
+}
+
+/// A line that hands over a document or its review, with all steps that belong to it: without them it would be refused.
+pub(super) fn with_steps(line: String) -> String {
+    if !line.starts_with("pairflow pass ") || line.contains(" --step ") {
+        return line;
+    }
+    let reviews = [" --no-findings", " --finding", " --reopen"].iter().any(|option| line.contains(option));
+    let steps = if reviews { &StepName::ALL[..] } else { &[StepName::DryRun] };
+    steps.iter().fold(line, |line, step| format!("{line} --step {}='…'", step.name()))
+}
+
+/// A line that says to have found nothing, with all slices of the change: without one of them it would be refused.
+pub(super) fn with_slices(line: String, slices: u32) -> String {
+    let clean = line.contains(" --no-findings") || line.starts_with("pairflow converged ");
+    if !clean || slices == 0 || line.contains(" --reviewed ") {
+        return line;
+    }
+    format!("{line} --reviewed {}", numbers(&(1..=slices).collect::<Vec<_>>()).replace(' ', ""))
+}
+
+/// The command line in which a text that was missing or did not fit has its place.
+pub(super) fn form(what: &str, id: &BubbleId) -> Option<String> {
+    Some(match what {
+        "the summary" => "pairflow pass --summary '…'".to_owned(),
+        "the question" => "pairflow ask-human --question '…'".to_owned(),
+        "the message" => format!("pairflow inbox {id}"),
+        "the commit message" => format!("pairflow commit {id} --message '…'"),
+        "the reason of the waiver" => format!("pairflow waive --id {id} F1 --reason '…'"),
+        "a blocker" => "pairflow pass --summary '…' --step dry-run='…' --blocker '…'".to_owned(),
+        "the reason of a dispute" => "pairflow pass --summary '…' --dispute F1 --reason '…'".to_owned(),
+        "the review" => "pairflow pass --summary '…' --findings FILE".to_owned(),
+        "the reason of the override" => format!("pairflow commit {id} --override-scope --reason '…'"),
+        // The same command with a shorter reason or key, or without one.
+        _ => return None,
+    })
+}
+
+/// The command that fits a bubble in `state`.
+pub(super) fn next_in(state: StateName, id: &BubbleId) -> String {
+    match state {
+        StateName::Created => format!("pairflow start {id}"),
+        StateName::PreparingWorkspace => format!("pairflow start {id}"),
+        StateName::Running => format!("pairflow status {id}"),
+        StateName::WaitingHuman => format!("pairflow inbox {id}"),
+        StateName::ReadyForApproval => format!("pairflow ok {id}"),
+        StateName::ApprovedForCommit => format!("pairflow commit {id}"),
+        StateName::Committed => "pairflow supervise --once".to_owned(),
+        StateName::Done => format!("pairflow merge {id}"),
+        StateName::Failed | StateName::Cancelled => format!("pairflow log {id}"),
+    }
+}
+
+/// Numbers one after the other: `1, 2, 3`.
+pub(super) fn numbers(of: &[u32]) -> String {
+    of.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::bubble::Phase;
-use crate::facts::{Answers, Certificate, Explanation, Seat, Step, StepName};
+use crate::bubble::{Phase, Stage, StateName, Turn};
+use crate::facts::{Answers, Certificate, Explanation, RoundRoles, Seat, Step, StepName};
 use crate::findings::{Ledger, Review};
-use crate::ids::{AgentId, BubbleId, MsgId, Party, TreeId};
-use crate::log::{CommitIdentity, Conflict, Key, Pass, QuestionKind, Warning};
-use crate::progress::{CheckState, Evidence, Reviewed, Rounds, Said, Spent};
-use crate::rules::{DriverKind, Rules};
+use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
+use crate::log::{CommitIdentity, Conflict, Pass, QuestionKind, RetryKey, Warning};
+use crate::progress::{CheckState, HandoverSummary, Reviewed, Rounds, Spent, WorkEvidence};
+use crate::rules::{ContextMode, DriverKind, Rules};
 use crate::time::{Moment, Timestamp};
 
 /// How many retry keys are remembered.
@@ -32,7 +32,7 @@ pub struct BubbleState {
     /// Its name.
     pub id: BubbleId,
     /// What a bubble is about, as its first lines say.
-    pub about: About,
+    pub about: Assignment,
     /// The configuration in force.
     pub rules: Rules,
     /// Where it stands.
@@ -44,13 +44,13 @@ pub struct BubbleState {
     /// The findings.
     pub ledger: Ledger,
     /// What is known of the work: its trees, and what pairflow ran on them.
-    pub evidence: Evidence,
+    pub evidence: WorkEvidence,
     /// The programs of the agents, and what they are told.
     pub presence: Presence,
     /// What is between the loop and a person: questions, words, the package, and merges of the base.
     pub gate: Gate,
     /// The newest retry keys.
-    pub keys: VecDeque<(Key, MsgId)>,
+    pub keys: VecDeque<(RetryKey, MsgId)>,
     /// The newest warnings since anything else happened: the same one is not written twice.
     pub warnings: VecDeque<(Party, Warning)>,
     /// When a command was last accepted.
@@ -59,7 +59,7 @@ pub struct BubbleState {
 
 /// What a bubble is about, as its first lines say.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct About {
+pub struct Assignment {
     /// The repository's root.
     pub repo: String,
     /// The task.
@@ -144,7 +144,7 @@ pub struct Gate {
     /// What the person said before that, newest last: it still holds.
     pub said_before: Vec<String>,
     /// What the agents said, newest last.
-    pub summaries: VecDeque<Said>,
+    pub summaries: VecDeque<HandoverSummary>,
     /// What the person has to know to decide, as far as an agent has said it.
     pub explanation: Explanation,
     /// The steps of the last document review.
@@ -198,13 +198,13 @@ impl BubbleState {
     pub fn new(id: BubbleId) -> Self {
         Self {
             id,
-            about: About::default(),
+            about: Assignment::default(),
             rules: Rules::default(),
             phase: Phase::Created,
             paused: false,
             rounds: Rounds::default(),
             ledger: Ledger::default(),
-            evidence: Evidence::default(),
+            evidence: WorkEvidence::default(),
             presence: Presence::default(),
             gate: Gate::default(),
             keys: VecDeque::new(),
@@ -233,26 +233,28 @@ impl BubbleState {
         self.evidence.check(name)
     }
 
-    /// Takes over a review of the newest snapshot's tree; without a hand-over it is the claim that nothing is left.
-    pub(crate) fn review(&mut self, by: &AgentId, round: u32, pass: Option<&Pass>) {
+    /// Applies a review of the newest snapshot's tree; without a hand-over it is the claim that nothing is left.
+    /// Returns the findings that it closes.
+    pub(crate) fn review(&mut self, by: &AgentId, round: u32, pass: Option<&Pass>) -> Vec<FindingId> {
         let nothing = Answers::default();
         let findings = pass.and_then(|pass| pass.findings.as_deref()).unwrap_or_default();
         let answers = pass.map_or(&nothing, |pass| &pass.answers);
         let discuss = pass.is_some_and(|pass| pass.discuss);
-        self.ledger.review(&Review { by, round, findings, answers, risk: &self.rules.risk, discuss });
+        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss });
         self.rounds.reviewed = self.tree().cloned();
         if let Some(tree) = self.rounds.reviewed.clone() {
             self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
         }
+        closed
     }
 
-    /// Takes over the dry run of a document's implementer: the outline, and what it could not resolve.
+    /// Applies the dry run of a document's implementer: the outline, and what it could not resolve.
     pub(crate) fn dry_run(&mut self, by: &AgentId, pass: &Pass) {
         let outline = pass.steps.iter().find(|step| step.step == StepName::DryRun);
         self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
         let findings = pass.findings.as_deref().unwrap_or_default();
-        let (round, answers, risk) = (self.rounds.round, &Answers::default(), &[][..]);
-        self.ledger.block(&Review { by, round, findings, answers, risk, discuss: false });
+        let (round, answers) = (self.rounds.round, &Answers::default());
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
     }
 
     /// Returns the turn number that a retry of `agent`'s last command would name.
@@ -273,6 +275,24 @@ impl BubbleState {
     }
 }
 
+impl BubbleState {
+    /// Whether a question of this kind about `agent` is open.
+    pub(super) fn is_asked_about(&self, agent: &AgentId, kind: QuestionKind) -> bool {
+        self.gate.questions.iter().any(|open| open.kind == kind && self.concerns(open, agent))
+    }
+
+    /// Whether all open questions are about the presence of `agent`, so that its next command answers them.
+    pub(super) fn is_asked_only_about(&self, agent: &AgentId) -> bool {
+        self.gate.questions.iter().all(|open| open.kind.is_about_presence() && self.concerns(open, agent))
+    }
+
+    /// Whether a question about presence is about `agent`; one that names no agent is about the turn's holder.
+    pub(super) fn concerns(&self, open: &OpenQuestion, agent: &AgentId) -> bool {
+        let holder = || self.phase.turn().map(|turn| &turn.agent);
+        open.about.as_ref().or_else(holder) == Some(agent)
+    }
+}
+
 impl Parked {
     /// Returns how many milliseconds it lasts.
     pub fn lasts(&self) -> u64 {
@@ -281,11 +301,167 @@ impl Parked {
 }
 
 impl OpenQuestion {
+    /// Returns which agent wants a permission that can be given from everywhere, and for what.
+    pub(crate) fn wanted(&self) -> Option<(&AgentId, &str)> {
+        Some((self.about.as_ref()?, self.wants.as_deref()?))
+    }
+
     /// What it is about: all of an agent's words, the first line of pairflow's own.
     pub fn in_short(&self) -> &str {
         match self.by {
             Party::Agent(_) => &self.question,
             _ => self.question.lines().next().unwrap_or_default(),
+        }
+    }
+}
+
+impl BubbleState {
+    /// Returns the round whose work a snapshot taken now records: that of the hand-over that is being closed, else the present one.
+    pub fn recorded_round(&self) -> u32 {
+        match self.phase.turn().map(|turn| &turn.stage) {
+            Some(Stage::Closing(handover)) => handover.round,
+            _ => self.rounds.round,
+        }
+    }
+}
+
+/// What `state.json` and `status --json` say of a bubble's state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateFields {
+    /// The bubble.
+    pub bubble_id: BubbleId,
+    /// One of the ten states.
+    pub state: StateName,
+    /// The present round.
+    pub round: u32,
+    /// Whose turn it is; null when no turn is given out.
+    pub active_agent: Option<AgentId>,
+    /// Since when it is this agent's turn.
+    pub active_since: Option<Timestamp>,
+    /// In which seat.
+    pub active_role: Option<Seat>,
+    /// Whether the agent may act already.
+    pub turn_state: Option<TurnState>,
+    /// Whether a person paused the loop.
+    pub paused: bool,
+    /// Who sat where, round by round.
+    pub round_role_history: Vec<RoundRoles>,
+    /// When a command was last accepted.
+    pub last_command_at: Timestamp,
+}
+
+/// Whether an agent may act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnState {
+    /// Something is owed before it may.
+    Opening,
+    /// It may.
+    Open,
+}
+
+impl StateFields {
+    /// Reads the fields off a state.
+    pub fn of(state: &BubbleState) -> Self {
+        let turn = state.phase.turn();
+        let open = |open: bool| if open { TurnState::Open } else { TurnState::Opening };
+        Self {
+            bubble_id: state.id.clone(),
+            state: state.phase.name(),
+            round: state.rounds.round,
+            active_agent: turn.map(|turn| turn.agent.clone()),
+            active_since: turn.map(|turn| turn.since.ts),
+            active_role: turn.map(|turn| turn.seat),
+            turn_state: turn.map(|turn| open(turn.is_open())),
+            paused: state.paused,
+            round_role_history: state.rounds.history.clone(),
+            last_command_at: state.last_command_at,
+        }
+    }
+}
+
+/// A program that was started, or has said which session it has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KnownSession<'a> {
+    pub agent: &'a AgentId,
+    pub turn: u32,
+    pub seat: Option<Seat>,
+    pub id: Option<&'a String>,
+}
+
+impl BubbleState {
+    /// Whether the program that `turn.agent` has may be told of `turn`, as far as its conversation goes. If not, it is
+    /// to be started anew.
+    pub fn goes_on_here(&self, turn: &Turn) -> bool {
+        let Some(session) =
+            self.presence.sessions.get(&turn.agent).filter(|session| session.restarts == self.presence.restarts)
+        else {
+            return false;
+        };
+        match turn.seat {
+            _ if self.rules.reviewer_context_mode == ContextMode::Persistent => true,
+            // A review that was interrupted goes on; it is still the same review.
+            Seat::Reviewer | Seat::Judge => session.turn == turn.number,
+            // An agent that has only reviewed so far produces in the conversation of the review, which is its own from then on.
+            Seat::Implementer => session.seat != Some(Seat::Reviewer) || session.implementer.is_none(),
+        }
+    }
+
+    /// Returns the name of the conversation that a program for `turn` takes up again; nothing if it begins a fresh one.
+    pub fn conversation_for(&self, turn: &Turn) -> Option<&String> {
+        let session = self.presence.sessions.get(&turn.agent)?;
+        match turn.seat {
+            _ if self.rules.reviewer_context_mode == ContextMode::Persistent => session.id.as_ref(),
+            Seat::Reviewer | Seat::Judge => session.id.as_ref().filter(|_| session.turn == turn.number),
+            Seat::Implementer => session.implementer.as_ref().or(session.id.as_ref()),
+        }
+    }
+
+    /// Returns the seat that a program sits in of which this was recorded. Not every record says it.
+    fn seat_of(&self, known: KnownSession<'_>) -> Option<Seat> {
+        let of_turn = || self.phase.turn().filter(|turn| turn.number == known.turn).map(|turn| turn.seat);
+        // A conversation that is named later, or cannot be taken up, is the one that was there.
+        let same = |session: &&AgentSession| session.turn == known.turn || known.turn == 0;
+        let of_program = || self.presence.sessions.get(known.agent).filter(same).and_then(|session| session.seat);
+        known.seat.or_else(of_turn).or_else(of_program)
+    }
+
+    /// Whether all of that is written down already.
+    pub(super) fn knows(&self, known: KnownSession<'_>) -> bool {
+        let as_told = |session: &AgentSession| {
+            (session.turn, session.id.as_ref(), session.restarts) == (known.turn, known.id, self.presence.restarts)
+                && session.seat == self.seat_of(known)
+        };
+        self.presence.sessions.get(known.agent).is_some_and(as_told)
+    }
+
+    /// Records what became known of an agent's program.
+    pub(super) fn note_session(&mut self, known: KnownSession<'_>) {
+        let (seat, before) = (self.seat_of(known), self.presence.sessions.get(known.agent));
+        // A program that only now says which conversation it has was started before; it does not say so after each restart.
+        let named = |one: &&AgentSession| one.turn == known.turn && known.id.is_some() && one.id.as_ref() != known.id;
+        let restarts = before.filter(named).map_or(self.presence.restarts, |one| one.restarts);
+        let id = known.id.cloned();
+        let implementer = match seat {
+            Some(Seat::Implementer) => id.clone(),
+            _ => before.and_then(|one| one.implementer.clone()),
+        };
+        self.presence
+            .sessions
+            .insert(known.agent.clone(), AgentSession { turn: known.turn, id, restarts, seat, implementer });
+    }
+
+    /// An agent has read that it has the turn: the conversation that it has is the one of its seat.
+    pub(super) fn sits_down(&mut self, agent: &AgentId) {
+        let Some(turn) = self.phase.turn().filter(|turn| turn.agent == *agent && self.goes_on_here(turn)) else {
+            return;
+        };
+        let seat = turn.seat;
+        if let Some(session) = self.presence.sessions.get_mut(agent) {
+            session.seat = Some(seat);
+            if seat == Seat::Implementer {
+                session.implementer.clone_from(&session.id);
+            }
         }
     }
 }

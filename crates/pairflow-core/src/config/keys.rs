@@ -9,12 +9,13 @@
 use std::collections::BTreeMap;
 
 use super::check;
-use super::form::{
-    Address, Checking, CommandLine, Form, Given, List, Name, Number, OneOf, OnlyTrue, Reading, Strict, Text, Truth,
+use super::check::Webhook;
+use super::origin::{Explained, QualityMode, Set, json};
+use super::table::{
+    Address, Checking, CommandLineForm, FileReading, GivenValue, Name, Number, OneOf, OnlyStrict, OnlyTrue, Text,
+    TextList, Truth, ValueForm,
 };
-use super::layer::{Explained, QualityMode, Set, json};
-use super::table::{Key, Keyed, Until, Who, Written, keys};
-use super::webhook::Webhook;
+use super::table::{ConfigKey, Keyed, Until, Who, Written, keys};
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::{
     BubbleKind, ChecksIn, ContextMode, CustomAgent, DriverKind, HookKind, Permissions, PromptBy, Rules, WorkMode,
@@ -80,7 +81,7 @@ keys! {
         help: "two clean reviews of the same tree, by different agents",
         who: Repository,
         until: Start,
-        form: Strict,
+        form: OnlyStrict,
         default: Some(QualityMode::Strict),
         note: "only strict exists",
         effect: "pairflow-core config::layers::balanced_quality_is_out_of_scope",
@@ -203,7 +204,7 @@ keys! {
         help: "variables of yours that checks, reproducers and the setup command get",
         who: PersonsFile,
         until: End,
-        form: List(check::variable),
+        form: TextList(check::variable),
         default: None,
         sample: "[\"DATABASE_URL\"]",
         effect: "pairflow trust::config::checks_get_the_variables_that_the_persons_own_file_names",
@@ -223,7 +224,7 @@ keys! {
         help: "what a person has to try by hand",
         who: Repository,
         until: Approval,
-        form: List(check::text),
+        form: TextList(check::text),
         default: Some(Vec::new()),
         rules: manual_checks,
         flag: "--manual-check",
@@ -245,7 +246,7 @@ keys! {
         help: "the files that a document bubble is about; without any, the Markdown files that it changes",
         who: Bubble,
         until: Start,
-        form: List(check::inside),
+        form: TextList(check::inside),
         default: Some(Vec::new()),
         rules: documents,
         flag: "--document",
@@ -404,7 +405,7 @@ keys! {
         help: "globs of core logic, security, data: minor findings here have to be answered, too",
         who: Repository,
         until: Approval,
-        form: List(check::glob),
+        form: TextList(check::glob),
         default: Some(Vec::new()),
         rules: risk,
         sample: "[\"src/auth/**\"]",
@@ -414,7 +415,7 @@ keys! {
         help: "globs of the files that may change; without any, all may",
         who: Repository,
         until: Approval,
-        form: List(check::glob),
+        form: TextList(check::glob),
         default: Some(Vec::new()),
         rules: scope.allow,
         sample: "[\"src/**\", \"tests/**\"]",
@@ -424,7 +425,7 @@ keys! {
         help: "globs of files that may not change",
         who: Repository,
         until: Approval,
-        form: List(check::glob),
+        form: TextList(check::glob),
         default: Some(Vec::new()),
         rules: scope.deny,
         sample: "[\"**/*.lock\"]",
@@ -442,7 +443,7 @@ keys! {
         help: "the program and its arguments; claude and codex need none",
         who: Person,
         until: Start,
-        form: CommandLine,
+        form: CommandLineForm,
         default: None,
         rules: command,
         sample: "[\"gemini\"]",
@@ -452,7 +453,7 @@ keys! {
         help: "arguments that are added to every start",
         who: Person,
         until: Start,
-        form: List(check::argument),
+        form: TextList(check::argument),
         default: None,
         rules: args,
         sample: "[\"--model\", \"pro\"]",
@@ -462,7 +463,7 @@ keys! {
         help: "how an earlier conversation goes on",
         who: Person,
         until: Start,
-        form: CommandLine,
+        form: CommandLineForm,
         default: None,
         rules: resume,
         sample: "[\"gemini\", \"--resume\", \"{session}\"]",
@@ -491,7 +492,7 @@ keys! {
         help: "variables of yours that it gets as well",
         who: Person,
         until: Start,
-        form: List(check::variable),
+        form: TextList(check::variable),
         default: None,
         rules: env,
         sample: "[\"GEMINI_API_KEY\"]",

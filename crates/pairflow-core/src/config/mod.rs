@@ -5,29 +5,18 @@
 //! nothing here touches a disk.
 
 mod check;
-mod commands;
-mod error;
-mod flags;
-mod form;
 mod keys;
-mod layer;
+mod origin;
 mod parse;
 mod recorded;
-mod refused;
-mod render;
 mod resolve;
 mod table;
 mod task;
-mod webhook;
 
-pub use commands::{CommandChange, CommandInForce, CommandSet};
-pub use error::{ConfigError, ConfigErrors, Place};
-pub use form::Shape;
+pub use check::Webhook;
 pub use keys::{CUSTOM_KEYS, CustomLayer, KEYS, Layer, changes_until};
-pub use layer::{Explained, Origin, QualityMode, Recorded, Set, Source};
-pub use recorded::{Edit, Setting, Subject, changes};
-pub use render::{StarterCommand, render_bubble_toml, render_pairflow_toml};
-pub use resolve::{Layers, Resolved, resolve};
-pub use table::{Key, Until, Who, Written};
+pub use origin::{ConfigError, ConfigErrors, ConfigSource, Explained, FilePlace, LogLine, Origin, QualityMode, Set};
+pub use recorded::{ConfigSetting, Edit, StarterCommand, Subject, changes, render_bubble_toml, render_pairflow_toml};
+pub use resolve::{CommandChange, CommandInForce, CommandSet, Layers, Resolved, resolve};
+pub use table::{ConfigKey, Shape, Until, Who, Written};
 pub use task::acceptance_criteria;
-pub use webhook::Webhook;

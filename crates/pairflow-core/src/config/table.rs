@@ -1,7 +1,19 @@
 //! What an entry of the key table holds, and what is made of the entries.
 
-use super::form::{Checking, Given, Reading, Shape};
-use super::layer::{Explained, toml_value};
+use std::fmt::Display;
+use std::ops::{Range, RangeInclusive};
+use std::str::FromStr;
+
+use serde::Serialize;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::check;
+use super::check::Webhook;
+use super::origin::{
+    Complaint, ConfigError, ConfigErrors, ConfigSource, Explained, FilePlace, Origin, QualityMode, Set, json,
+    toml_value,
+};
 
 /// Makes a layer out of its part of the key table. Everything that depends on which keys there are follows from here, so
 /// an entry that lacks a column does not compile.
@@ -24,12 +36,12 @@ macro_rules! keys {
         })*
     ) => {
         $(#[$list_doc])*
-        pub const $list: &[Key] = &[$(Key {
+        pub const $list: &[ConfigKey] = &[$(ConfigKey {
             name: $name,
             help: $help,
             who: Who::$who,
             until: Until::$until,
-            shape: || Form::<$kind>::shape(&$form),
+            shape: || ValueForm::<$kind>::shape(&$form),
             default: || { let default: Option<$kind> = $default; json(&default) },
             flag: [$(Some($flag),)? None][0],
             sample: [$(Some($sample),)? None][0],
@@ -62,7 +74,7 @@ macro_rules! keys {
                 Self { $($field: self.$field.or_else(|| weaker.$field.clone()),)* $($more)? }
             }
 
-            fn read(&mut self, name: &str, given: &Given<'_, '_>, reading: &mut Reading<'_>) {
+            fn read(&mut self, name: &str, given: &GivenValue<'_, '_>, reading: &mut FileReading<'_>) {
                 match name {
                     $($name => self.$field = reading.keep(given, $form.read(given)),)*
                     _ => {}
@@ -112,7 +124,7 @@ pub(super) trait Keyed: Default {
     fn or(self, weaker: &Self) -> Self;
 
     /// Reads the value of the key `name` out of a file.
-    fn read(&mut self, name: &str, given: &Given<'_, '_>, reading: &mut Reading<'_>);
+    fn read(&mut self, name: &str, given: &GivenValue<'_, '_>, reading: &mut FileReading<'_>);
 
     /// Checks every value as one of a flag.
     fn accept(self, checking: &mut Checking) -> Self;
@@ -132,7 +144,7 @@ pub(super) trait Keyed: Default {
 
 /// A key of the configuration: all there is to know about it but its value.
 #[derive(Debug, Clone, Copy)]
-pub struct Key {
+pub struct ConfigKey {
     /// Its name, with its table.
     pub name: &'static str,
     /// What its value means.
@@ -192,7 +204,7 @@ pub enum Written {
     IfChanged,
 }
 
-impl Key {
+impl ConfigKey {
     /// Returns the table that the key belongs to, and its name there.
     pub fn place(&self) -> (Option<&'static str>, &'static str) {
         self.name.split_once('.').map_or((None, self.name), |(table, name)| (Some(table), name))
@@ -201,5 +213,324 @@ impl Key {
     /// Returns a good value, as TOML: the example, or else the default.
     pub fn example(&self) -> String {
         self.sample.map_or_else(|| toml_value(&(self.default)()), str::to_owned)
+    }
+}
+
+/// How many mistakes of one file are reported.
+const MOST_ERRORS: usize = 50;
+
+/// What is wrong with a value, and with which part of it.
+pub(super) type WrongValue = Vec<(Complaint, Range<usize>)>;
+
+/// What makes a text good; the first argument is the name of the key.
+type TextCheck = fn(&str, &str) -> Result<String, Complaint>;
+
+/// How the values of a key are written.
+pub(super) trait ValueForm<T> {
+    /// Reads a value of a file.
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<T, WrongValue>;
+
+    /// Checks a value that a flag called `name` gave.
+    fn accept(&self, _name: &str, value: T) -> Result<T, Vec<Complaint>> {
+        Ok(value)
+    }
+
+    /// Returns what a value looks like, for people.
+    fn shape(&self) -> Shape;
+}
+
+/// What the values of a key look like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// A text in quotes.
+    Text,
+    /// One of these words, in quotes.
+    Words(Vec<String>),
+    /// A whole number within this range.
+    Number(RangeInclusive<u64>),
+    /// True or false.
+    Truth,
+    /// A list of texts.
+    List,
+}
+
+/// A text that the check accepts.
+pub(super) struct Text(pub(super) TextCheck);
+
+impl ValueForm<String> for Text {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<String, WrongValue> {
+        given.text(self.0)
+    }
+
+    fn accept(&self, name: &str, value: String) -> Result<String, Vec<Complaint>> {
+        (self.0)(name, &value).map_err(|complaint| vec![complaint])
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Text
+    }
+}
+
+/// The address of a webhook.
+pub(super) struct Address;
+
+impl ValueForm<Webhook> for Address {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<Webhook, WrongValue> {
+        given.text(Webhook::read)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Text
+    }
+}
+
+/// The name of an agent or a bubble.
+pub(super) struct Name;
+
+impl<T: FromStr<Err: Display>> ValueForm<T> for Name {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<T, WrongValue> {
+        given.text(|key, text| text.parse().map_err(|why| Complaint::new(format!("{key} = {text:?}: {why}"))))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Text
+    }
+}
+
+/// One of these values, each by the word that the log has for it.
+pub(super) struct OneOf<T: 'static>(pub(super) &'static [T]);
+
+impl<T: Serialize> OneOf<T> {
+    fn words(&self) -> Vec<String> {
+        self.0.iter().filter_map(|value| json(value).as_str().map(str::to_owned)).collect()
+    }
+}
+
+impl<T: Serialize + Copy> ValueForm<T> for OneOf<T> {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<T, WrongValue> {
+        given.text(|key, text| {
+            let words = self.words();
+            let found = words.iter().position(|word| word == text).map(|at| self.0[at]);
+            let all = || words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
+            found.ok_or_else(|| Complaint::new(format!("{key} = {text:?} is unknown; it is {}", all())))
+        })
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Words(self.words())
+    }
+}
+
+/// The only mode that there is.
+pub(super) struct OnlyStrict;
+
+impl ValueForm<QualityMode> for OnlyStrict {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<QualityMode, WrongValue> {
+        given.text(|key, text| match text {
+            "strict" => Ok(QualityMode::Strict),
+            _ => Err(Complaint::new(format!("{key} = {text:?} is out of scope; only \"strict\" exists"))),
+        })
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Words(vec!["strict".to_owned()])
+    }
+}
+
+/// A whole number within this range.
+pub(super) struct Number(pub(super) RangeInclusive<u64>);
+
+impl<T: TryFrom<u64> + Into<u64> + Copy> ValueForm<T> for Number {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<T, WrongValue> {
+        let text = given.value.get_ref().as_integer().ok_or_else(|| given.mistyped("a whole number"))?;
+        // Nothing that exceeds 128 bits is in any range, whatever its exact value.
+        let number = i128::from_str_radix(text.as_str(), text.radix()).unwrap_or(i128::MAX);
+        let number = check::number(given.key, number, &self.0).map_err(|complaint| given.wrong(complaint))?;
+        Ok(T::try_from(number).ok().expect("the range of a key fits into its type"))
+    }
+
+    fn accept(&self, name: &str, value: T) -> Result<T, Vec<Complaint>> {
+        check::number(name, i128::from(value.into()), &self.0).map_err(|complaint| vec![complaint])?;
+        Ok(value)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Number(self.0.clone())
+    }
+}
+
+/// True or false.
+pub(super) struct Truth;
+
+impl ValueForm<bool> for Truth {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<bool, WrongValue> {
+        given.value.get_ref().as_bool().ok_or_else(|| given.mistyped("true or false"))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Truth
+    }
+}
+
+/// True; false is refused.
+pub(super) struct OnlyTrue;
+
+impl ValueForm<bool> for OnlyTrue {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<bool, WrongValue> {
+        let key = given.key;
+        let no = || Complaint::new(format!("{key} = false is refused: nothing is committed without approval"));
+        let hint = "leave the key out, and approve with `pairflow approve`";
+        if Truth.read(given)? { Ok(true) } else { Err(given.wrong(no().hint(hint))) }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Truth
+    }
+}
+
+/// A list of texts, each of which the check accepts. All bad ones are reported.
+pub(super) struct TextList(pub(super) TextCheck);
+
+impl ValueForm<Vec<String>> for TextList {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<Vec<String>, WrongValue> {
+        let list = given.value.get_ref().as_array().ok_or_else(|| given.mistyped("a list of texts in brackets"))?;
+        all(list.iter().map(|value| GivenValue { key: given.key, value }.text(self.0)))
+    }
+
+    fn accept(&self, name: &str, value: Vec<String>) -> Result<Vec<String>, Vec<Complaint>> {
+        all(value.iter().map(|text| (self.0)(name, text).map_err(|complaint| vec![complaint])))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::List
+    }
+}
+
+/// The words of a command line: a program that has a name, and its arguments.
+pub(super) struct CommandLineForm;
+
+impl ValueForm<Vec<String>> for CommandLineForm {
+    fn read(&self, given: &GivenValue<'_, '_>) -> Result<Vec<String>, WrongValue> {
+        let (key, words) = (given.key, TextList(check::argument).read(given)?);
+        match words.first() {
+            Some(program) => check::text(key, program).map_err(|complaint| given.wrong(complaint))?,
+            None => {
+                let hint = format!("write the program first, such as {key} = [\"my-agent\"]");
+                return Err(given.wrong(Complaint::new(format!("{key} names no program")).hint(hint)));
+            }
+        };
+        Ok(words)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::List
+    }
+}
+
+/// Returns every good value, or all that is wrong with the others.
+fn all<T, W>(results: impl Iterator<Item = Result<T, Vec<W>>>) -> Result<Vec<T>, Vec<W>> {
+    let (mut good, mut wrong) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(value) => good.push(value),
+            Err(more) => wrong.extend(more),
+        }
+    }
+    if wrong.is_empty() { Ok(good) } else { Err(wrong) }
+}
+
+/// A value of a file, with its key.
+pub(super) struct GivenValue<'a, 'i> {
+    pub(super) key: &'a str,
+    pub(super) value: &'a Spanned<DeValue<'i>>,
+}
+
+impl GivenValue<'_, '_> {
+    fn text<T>(&self, check: impl Fn(&str, &str) -> Result<T, Complaint>) -> Result<T, WrongValue> {
+        let text = self.value.get_ref().as_str().ok_or_else(|| self.mistyped("a text in quotes"))?;
+        check(self.key, text).map_err(|complaint| self.wrong(complaint))
+    }
+
+    fn mistyped(&self, wanted: &str) -> WrongValue {
+        let found = match self.value.get_ref() {
+            DeValue::String(_) => "a text",
+            DeValue::Integer(_) => "a whole number",
+            DeValue::Float(_) => "a number with a fraction",
+            DeValue::Boolean(_) => "true or false",
+            DeValue::Datetime(_) => "a date",
+            DeValue::Array(_) => "a list",
+            DeValue::Table(_) => "a table",
+        };
+        self.wrong(Complaint::new(format!("{} must be {wanted}, not {found}", self.key)))
+    }
+
+    fn wrong(&self, complaint: Complaint) -> WrongValue {
+        vec![(complaint, self.value.span())]
+    }
+}
+
+/// A file that is being read.
+pub(super) struct FileReading<'a> {
+    pub(super) file: &'a str,
+    pub(super) text: &'a str,
+    pub(super) source: ConfigSource,
+    pub(super) errors: Vec<ConfigError>,
+}
+
+impl FileReading<'_> {
+    /// Keeps a good value with its place, and complains about a bad one.
+    pub(super) fn keep<T>(&mut self, given: &GivenValue<'_, '_>, read: Result<T, WrongValue>) -> Option<Set<T>> {
+        match read {
+            Ok(value) => {
+                let origin = match self.source {
+                    ConfigSource::Setting => Origin::Flag,
+                    source => Origin::File(source, FilePlace::of(self.file, self.text, given.value.span())),
+                };
+                Some(Set { value, origin })
+            }
+            Err(wrong) => {
+                wrong.into_iter().for_each(|(complaint, span)| self.complain(complaint, span));
+                None
+            }
+        }
+    }
+
+    /// Whether nobody reads on after so many mistakes; a hostile file must not cost more than this.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_ERRORS
+    }
+
+    pub(super) fn complain(&mut self, complaint: Complaint, span: Range<usize>) {
+        if self.is_full() {
+            return;
+        }
+        // A command line has no lines to point to.
+        let place = (self.source != ConfigSource::Setting).then(|| FilePlace::of(self.file, self.text, span));
+        self.errors.push(complaint.at(place));
+    }
+
+    /// Returns what was read, or every mistake.
+    pub(super) fn finish<L>(mut self, layer: L) -> Result<L, ConfigErrors> {
+        self.errors.sort_by_key(|error| error.place.as_ref().map(|place| place.span.start));
+        ConfigErrors::unless_any(self.errors, layer)
+    }
+}
+
+/// Flags that are being checked.
+pub(super) struct Checking {
+    pub(super) errors: Vec<ConfigError>,
+}
+
+impl Checking {
+    /// Checks the value of `flag`, if there is one, and keeps it.
+    pub(super) fn keep<T>(&mut self, flag: &str, form: &impl ValueForm<T>, given: Option<Set<T>>) -> Option<Set<T>> {
+        let Set { value, origin } = given?;
+        match form.accept(flag, value) {
+            Ok(value) => Some(Set { value, origin }),
+            Err(complaints) => {
+                self.errors.extend(complaints.into_iter().map(|complaint| complaint.at(None)));
+                None
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@
 /// plain lines are entries; indented lines continue the one above.
 pub fn acceptance_criteria(task: &str) -> Vec<String> {
     let mut reading =
-        Reading { entries: Vec::new(), section: Section::Other, after_gap: false, open: false, fenced: false };
+        TaskReading { entries: Vec::new(), section: TaskSection::Other, after_gap: false, open: false, fenced: false };
     let lines: Vec<&str> = task.lines().collect();
     for (index, line) in lines.iter().enumerate() {
         reading.line(line, lines.get(index + 1).copied().unwrap_or(""));
@@ -14,9 +14,9 @@ pub fn acceptance_criteria(task: &str) -> Vec<String> {
     reading.entries
 }
 
-struct Reading {
+struct TaskReading {
     entries: Vec<String>,
-    section: Section,
+    section: TaskSection,
     /// Whether the line above was blank.
     after_gap: bool,
     /// Whether the last entry may go on.
@@ -25,7 +25,7 @@ struct Reading {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Section {
+enum TaskSection {
     Other,
     /// Below a heading of this level: lasts until a heading of the same or a higher one.
     Heading(usize),
@@ -33,7 +33,7 @@ enum Section {
     Label,
 }
 
-impl Reading {
+impl TaskReading {
     fn line(&mut self, line: &str, next: &str) {
         if is_fence(line) {
             self.fenced = !self.fenced;
@@ -42,10 +42,10 @@ impl Reading {
         } else if let Some((level, title)) = heading(line, next) {
             self.heading(level, title);
         } else if let Some(rest) = label(line) {
-            self.section = Section::Label;
+            self.section = TaskSection::Label;
             self.open = false;
             self.entry(rest);
-        } else if self.section != Section::Other && !is_ornament(line) {
+        } else if self.section != TaskSection::Other && !is_ornament(line) {
             self.content(line);
         }
         self.after_gap = line.trim().is_empty();
@@ -54,9 +54,9 @@ impl Reading {
     fn heading(&mut self, level: usize, title: &str) {
         self.open = false;
         if is_title(title) {
-            self.section = Section::Heading(level);
-        } else if !matches!(self.section, Section::Heading(own) if level > own) {
-            self.section = Section::Other;
+            self.section = TaskSection::Heading(level);
+        } else if !matches!(self.section, TaskSection::Heading(own) if level > own) {
+            self.section = TaskSection::Other;
         }
     }
 
@@ -66,8 +66,8 @@ impl Reading {
             _ if line.trim().is_empty() => {}
             Some(text) => self.entry(text),
             None if self.open && (indented || !self.after_gap) => self.extend(line),
-            None if self.section == Section::Label && self.after_gap && !self.entries.is_empty() => {
-                self.section = Section::Other;
+            None if self.section == TaskSection::Label && self.after_gap && !self.entries.is_empty() => {
+                self.section = TaskSection::Other;
             }
             None => {
                 self.entry(line);
@@ -78,7 +78,7 @@ impl Reading {
     }
 
     fn inside_fence(&mut self, line: &str) {
-        if self.section != Section::Other && !self.entries.is_empty() {
+        if self.section != TaskSection::Other && !self.entries.is_empty() {
             self.extend(line);
         }
     }

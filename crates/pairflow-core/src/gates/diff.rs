@@ -13,7 +13,7 @@ pub struct FileDiff<'a> {
     /// Whether git shows the file as binary, so that there are no lines to read.
     pub binary: bool,
     /// The changed places, in order.
-    pub hunks: Vec<Hunk<'a>>,
+    pub hunks: Vec<DiffHunk<'a>>,
 }
 
 impl FileDiff<'_> {
@@ -25,18 +25,18 @@ impl FileDiff<'_> {
 
 /// One changed place of a file, with the lines around it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hunk<'a> {
+pub struct DiffHunk<'a> {
     /// What git prints behind the second `@@`: the last line before the hunk that looks like a heading.
     pub heading: &'a str,
     /// The lines, in order.
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<DiffLine<'a>>,
 }
 
 /// One line of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct DiffLine<'a> {
     /// What happened to the line.
-    pub change: Change,
+    pub change: LineChange,
     /// Its number in the old file; for an added line, the number of the old line that follows it.
     pub old: u32,
     /// Its number in the new file; for a removed line, the number of the new line that follows it.
@@ -45,9 +45,9 @@ pub struct Line<'a> {
     pub text: &'a str,
 }
 
-/// What a diff says of a line.
+/// What happened to a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum LineChange {
     /// The line is on both sides.
     Kept,
     /// The line is only in the new file.
@@ -60,16 +60,16 @@ pub enum Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HunkHeader<'a> {
     /// The lines of the old file that the hunk is about.
-    pub old: Lines,
+    pub old: LineRange,
     /// The lines of the new file that the hunk is about.
-    pub new: Lines,
+    pub new: LineRange,
     /// What git prints behind the second `@@`, with the blank before it.
     pub heading: &'a str,
 }
 
 /// Lines of a file that follow one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lines {
+pub struct LineRange {
     /// The number of the first one.
     pub from: u32,
     /// How many there are.
@@ -81,11 +81,11 @@ impl<'a> HunkHeader<'a> {
     pub fn read(line: &'a str) -> Option<Self> {
         let (numbers, heading) = line.strip_prefix("@@ -")?.split_once(" @@")?;
         let (old, new) = numbers.split_once(" +")?;
-        Some(Self { old: Lines::read(old)?, new: Lines::read(new)?, heading })
+        Some(Self { old: LineRange::read(old)?, new: LineRange::read(new)?, heading })
     }
 }
 
-impl Lines {
+impl LineRange {
     /// Whether the line with this number is among them.
     pub fn contain(self, line: u32) -> bool {
         line.checked_sub(self.from).is_some_and(|after| after < self.count)
@@ -100,7 +100,7 @@ impl Lines {
 
 /// Reads a unified diff, passing over everything that is not one.
 pub fn read(diff: &str) -> Vec<FileDiff<'_>> {
-    let mut reader = Reader::default();
+    let mut reader = DiffReader::default();
     for line in diff.split('\n') {
         reader.line(line.strip_suffix('\r').unwrap_or(line));
     }
@@ -108,7 +108,7 @@ pub fn read(diff: &str) -> Vec<FileDiff<'_>> {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct DiffReader<'a> {
     files: Vec<FileDiff<'a>>,
     /// Lines that the open hunk still expects on the old and on the new side.
     left: (u32, u32),
@@ -118,7 +118,7 @@ struct Reader<'a> {
     named: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DiffReader<'a> {
     fn line(&mut self, text: &'a str) {
         if self.left != (0, 0) && self.hunk_line(text) {
             return;
@@ -127,23 +127,23 @@ impl<'a> Reader<'a> {
         self.header(text);
     }
 
-    /// Takes a line of the open hunk, or says that it is none.
+    /// Takes a line of the open hunk; returns whether it is one.
     fn hunk_line(&mut self, text: &'a str) -> bool {
         let (change, rest) = match text.as_bytes().first() {
             // Mail programs and editors strip the one blank of an empty kept line.
-            None => (Change::Kept, text),
-            Some(b' ') => (Change::Kept, &text[1..]),
-            Some(b'+') => (Change::Added, &text[1..]),
-            Some(b'-') => (Change::Removed, &text[1..]),
+            None => (LineChange::Kept, text),
+            Some(b' ') => (LineChange::Kept, &text[1..]),
+            Some(b'+') => (LineChange::Added, &text[1..]),
+            Some(b'-') => (LineChange::Removed, &text[1..]),
             Some(b'\\') => return true,
             Some(_) => return false,
         };
-        let (in_old, in_new) = (change != Change::Added, change != Change::Removed);
+        let (in_old, in_new) = (change != LineChange::Added, change != LineChange::Removed);
         if (in_old && self.left.0 == 0) || (in_new && self.left.1 == 0) {
             return false;
         }
         let Some(hunk) = self.files.last_mut().and_then(|file| file.hunks.last_mut()) else { return false };
-        hunk.lines.push(Line { change, old: self.next.0, new: self.next.1, text: rest });
+        hunk.lines.push(DiffLine { change, old: self.next.0, new: self.next.1, text: rest });
         if in_old {
             self.left.0 -= 1;
             self.next.0 = self.next.0.saturating_add(1);
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
 
     fn hunk(&mut self, header: &HunkHeader<'a>) {
         let Some(file) = self.files.last_mut() else { return };
-        file.hunks.push(Hunk { heading: header.heading.trim(), lines: Vec::new() });
+        file.hunks.push(DiffHunk { heading: header.heading.trim(), lines: Vec::new() });
         self.next = (header.old.from, header.new.from);
         self.left = (header.old.count, header.new.count);
     }
@@ -223,33 +223,21 @@ pub(crate) fn read_path(text: &str) -> Option<String> {
 
 /// Undoes git's C-style quoting; bytes that are no UTF-8 become replacement marks.
 fn unquote(quoted: &str) -> String {
-    let mut bytes = quoted.bytes().peekable();
     let mut plain = Vec::with_capacity(quoted.len());
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            plain.push(byte);
-            continue;
-        }
-        match bytes.next() {
-            Some(b'n') => plain.push(b'\n'),
-            Some(b't') => plain.push(b'\t'),
-            Some(b'r') => plain.push(b'\r'),
-            Some(b'a') => plain.push(7),
-            Some(b'b') => plain.push(8),
-            Some(b'f') => plain.push(12),
-            Some(b'v') => plain.push(11),
-            Some(first @ b'0'..=b'7') => {
-                let mut value = u32::from(first - b'0');
-                for _ in 0..2 {
-                    if let Some(digit) = bytes.next_if(|digit| (b'0'..=b'7').contains(digit)) {
-                        value = value * 8 + u32::from(digit - b'0');
-                    }
-                }
-                plain.push(u8::try_from(value & 0xff).unwrap_or(b'?'));
+    let mut rest = quoted.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        let (byte, len) = match (first, octal, behind.first()) {
+            (b'\\', Some(byte), _) => (byte, 4),
+            (b'\\', None, Some(letter)) => {
+                // The letters of the control characters from 7 on.
+                let control = (7..).zip(b"abtnvfr").find(|(_, known)| *known == letter);
+                (control.map_or(*letter, |(byte, _)| byte), 2)
             }
-            Some(other) => plain.push(other),
-            None => {}
-        }
+            _ => (*first, 1),
+        };
+        plain.push(byte);
+        rest = &rest[len..];
     }
     String::from_utf8_lossy(&plain).into_owned()
 }
@@ -260,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_hunk_header_names_the_lines_of_both_sides() {
-        let lines = |from, count| Lines { from, count };
+        let lines = |from, count| LineRange { from, count };
         let header = HunkHeader::read("@@ -1,2 +3,4 @@ fn main() {").unwrap();
         assert_eq!(header, HunkHeader { old: lines(1, 2), new: lines(3, 4), heading: " fn main() {" });
         assert_eq!([2, 3, 6, 7].map(|line| header.new.contain(line)), [false, true, true, false]);

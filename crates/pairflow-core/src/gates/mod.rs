@@ -4,4 +4,4 @@ pub mod diff;
 pub mod document;
 mod test_change;
 
-pub use test_change::{TestChange, TestChangeKind, adds_tests, is_test_file, may_hold_tests, new_tests, weakened};
+pub use test_change::{TestChange, TestChangeKind, is_test_file, may_hold_tests, weakened};

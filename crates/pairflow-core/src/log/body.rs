@@ -1,18 +1,80 @@
-//! What the messages say: one payload type for each message type.
+//! The messages of the log: one payload type for each message type, verdicts of policies among them.
 //!
 //! Fields that a newer pairflow adds are ignored here and kept in the line itself, which is never written again.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::facts::{Answers, Certificate, Explanation, Finding, Step};
-use crate::facts::{Receipt, Snapshot};
+use crate::facts::{Answers, Certificate, CleanReview, Explanation, Finding, Receipt, Seats, Snapshot, Step};
 use crate::ids::{AgentId, CommitId, FindingId, TreeId};
-use crate::log::{Lifecycle, Payload, Verdict};
+use crate::log::{Lifecycle, Payload};
 use crate::time::Timestamp;
 
-/// A payload, by message type. The eight types of the protocol first, then those that only pairflow writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+/// Declares the message types: each is a variant of [`Body`] with its payload, and a variant of [`MessageKind`].
+macro_rules! messages {
+    ($($(#[$doc:meta])* $name:ident($payload:ty),)*) => {
+        /// A payload, by message type. The eight types of the protocol first, then those that only pairflow writes.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Body {
+            $($(#[$doc])* $name($payload),)*
+        }
+
+        /// The message types, by their names in the log.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+        pub enum MessageKind {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Body {
+            /// Returns the message type of this payload.
+            pub fn kind(&self) -> MessageKind {
+                match self {
+                    $(Self::$name(_) => MessageKind::$name,)*
+                }
+            }
+
+            /// Writes the payload as JSON.
+            pub fn to_json(&self) -> String {
+                let json = match self {
+                    $(Self::$name(payload) => serde_json::to_string(payload),)*
+                };
+                json.expect("a payload has text keys only, so it is always writable as JSON")
+            }
+        }
+
+        $(impl From<$payload> for Body {
+            fn from(payload: $payload) -> Self {
+                Self::$name(payload)
+            }
+        })*
+
+        impl Payload for Body {
+            type Kind = MessageKind;
+
+            const FORMAT: u32 = 2;
+
+            fn kind(&self) -> MessageKind {
+                self.kind()
+            }
+
+            fn to_json(&self) -> String {
+                self.to_json()
+            }
+
+            fn read<'de, D: Deserializer<'de>>(kind: MessageKind, json: D) -> Result<Self, D::Error> {
+                match kind {
+                    $(MessageKind::$name => Deserialize::deserialize(json).map(Self::$name),)*
+                }
+            }
+
+            fn adopts(&self) -> bool {
+                matches!(self, Self::Lifecycle(Lifecycle::Adopted { .. }))
+            }
+        }
+    };
+}
+
+messages! {
     /// `TASK`
     Task(Task),
     /// `PASS`
@@ -158,7 +220,7 @@ pub enum QuestionKind {
     Permit,
     /// An agent shows a dialog that only a person may answer, in its pane.
     Dialog,
-    /// An agent has used up what its account allows, and nobody knows until when.
+    /// An agent has reached the limit of its account, and nobody knows until when.
     Limit,
 }
 
@@ -221,7 +283,7 @@ impl QuestionKind {
     }
 }
 
-/// The claim that nothing grave is left, with its evidence.
+/// The claim that nothing severe is open, with its evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Convergence {
     /// The claim, in the words of the agent that made it, or pairflow's own.
@@ -337,7 +399,14 @@ pub struct Control {
     pub until: Option<Timestamp>,
 }
 
-/// What a person can decide to live with.
+impl Control {
+    /// An intervention of this kind.
+    pub fn new(action: ControlAction, reason: impl Into<String>) -> Self {
+        Self { action, reason: reason.into(), waived: None, until: None }
+    }
+}
+
+/// What a person can waive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waivable {
@@ -368,13 +437,13 @@ pub enum ControlAction {
     Resume,
     /// A person has to look.
     Escalate,
-    /// A person lives with a finding, or with a check that does not pass.
+    /// A person waives a finding, or a check that does not pass.
     Waive,
     /// A person takes a waiver back.
     Withdraw,
     /// The agents' processes are ended and started again.
     Restart,
-    /// Nothing is expected of an agent for a while, because it has used up what its account allows.
+    /// Nothing is expected of an agent for a while, because it has reached the limit of its account.
     Park,
     /// The while is over.
     Unpark,
@@ -408,123 +477,103 @@ pub struct Warning {
     pub unmet: Vec<String>,
 }
 
-/// The message types, as they stand in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Kind {
-    /// `TASK`
-    Task,
-    /// `PASS`
-    Pass,
-    /// `HUMAN_QUESTION`
-    HumanQuestion,
-    /// `HUMAN_REPLY`
-    HumanReply,
-    /// `CONVERGENCE`
-    Convergence,
-    /// `APPROVAL_REQUEST`
-    ApprovalRequest,
-    /// `APPROVAL_DECISION`
-    ApprovalDecision,
-    /// `DONE_PACKAGE`
-    DonePackage,
-    /// `LIFECYCLE`
-    Lifecycle,
-    /// `EVIDENCE`
-    Evidence,
-    /// `VERDICT`
-    Verdict,
-    /// `CONTROL`
-    Control,
-    /// `DELIVERY`
-    Delivery,
-    /// `PROTOCOL_WARNING`
-    ProtocolWarning,
+/// A conclusion: what was judged, what it came to, and who is next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The policy that concluded it.
+    pub policy: String,
+    /// The version of that policy's rules.
+    pub version: u32,
+    /// What was judged.
+    pub on: Judged,
+    /// The clean review that it adds; nothing if no review was judged, or it was not clean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clean: Option<CleanReview>,
+    /// What comes next.
+    pub next: NextTurn,
+    /// Who sits where from now on.
+    pub seats: Seats,
+    /// Why.
+    pub reasons: Vec<Reason>,
 }
 
-impl Body {
-    /// Returns the message type of this payload.
-    pub fn kind(&self) -> Kind {
-        match self {
-            Self::Task(_) => Kind::Task,
-            Self::Pass(_) => Kind::Pass,
-            Self::HumanQuestion(_) => Kind::HumanQuestion,
-            Self::HumanReply(_) => Kind::HumanReply,
-            Self::Convergence(_) => Kind::Convergence,
-            Self::ApprovalRequest(_) => Kind::ApprovalRequest,
-            Self::ApprovalDecision(_) => Kind::ApprovalDecision,
-            Self::DonePackage(_) => Kind::DonePackage,
-            Self::Lifecycle(_) => Kind::Lifecycle,
-            Self::Evidence(_) => Kind::Evidence,
-            Self::Verdict(_) => Kind::Verdict,
-            Self::Control(_) => Kind::Control,
-            Self::Delivery(_) => Kind::Delivery,
-            Self::ProtocolWarning(_) => Kind::ProtocolWarning,
-        }
-    }
-
-    /// Writes the payload as JSON.
-    pub fn to_json(&self) -> String {
-        let json = match self {
-            Self::Task(it) => serde_json::to_string(it),
-            Self::Pass(it) => serde_json::to_string(it),
-            Self::HumanQuestion(it) => serde_json::to_string(it),
-            Self::HumanReply(it) => serde_json::to_string(it),
-            Self::Convergence(it) => serde_json::to_string(it),
-            Self::ApprovalRequest(it) => serde_json::to_string(it),
-            Self::ApprovalDecision(it) => serde_json::to_string(it),
-            Self::DonePackage(it) => serde_json::to_string(it),
-            Self::Lifecycle(it) => serde_json::to_string(it),
-            Self::Evidence(it) => serde_json::to_string(it),
-            Self::Verdict(it) => serde_json::to_string(it),
-            Self::Control(it) => serde_json::to_string(it),
-            Self::Delivery(it) => serde_json::to_string(it),
-            Self::ProtocolWarning(it) => serde_json::to_string(it),
-        };
-        json.expect("a payload has text keys only, so it is always writable as JSON")
-    }
-
-    /// Reads the payload of a message of type `kind`.
-    pub fn from_json(kind: Kind, json: &str) -> Result<Self, serde_json::Error> {
-        let mut json = serde_json::Deserializer::from_str(json);
-        let body = Self::read(kind, &mut json)?;
-        json.end().map(|()| body)
-    }
+/// What a verdict is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Judged {
+    /// Work, once everything was run on it.
+    Work,
+    /// A review, once the tree that it left is recorded.
+    Review {
+        /// Who reviewed.
+        by: AgentId,
+        /// In which round.
+        round: u32,
+    },
+    /// Clean reviews, after the person took back a waiver on which they rested.
+    Waiver,
+    /// Clean reviews, after the person changed the checks on which they rested.
+    Checks,
+    /// Accepted work, after the base was merged into it.
+    Merge,
 }
 
-impl Payload for Body {
-    type Kind = Kind;
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NextTurn {
+    /// The implementer has the turn.
+    Implement,
+    /// The reviewer has the turn.
+    Review,
+    /// The checks run on the merged tree; if they pass, the reviews still suffice.
+    Recheck,
+    /// The reviews suffice.
+    Accept,
+    /// The turn stays where it is.
+    Stay,
+}
 
-    const FORMAT: u32 = 2;
-
-    fn kind(&self) -> Kind {
-        self.kind()
-    }
-
-    fn to_json(&self) -> String {
-        self.to_json()
-    }
-
-    fn read<'de, D: Deserializer<'de>>(kind: Kind, json: D) -> Result<Self, D::Error> {
-        Ok(match kind {
-            Kind::Task => Self::Task(Deserialize::deserialize(json)?),
-            Kind::Pass => Self::Pass(Deserialize::deserialize(json)?),
-            Kind::HumanQuestion => Self::HumanQuestion(Deserialize::deserialize(json)?),
-            Kind::HumanReply => Self::HumanReply(Deserialize::deserialize(json)?),
-            Kind::Convergence => Self::Convergence(Deserialize::deserialize(json)?),
-            Kind::ApprovalRequest => Self::ApprovalRequest(Deserialize::deserialize(json)?),
-            Kind::ApprovalDecision => Self::ApprovalDecision(Deserialize::deserialize(json)?),
-            Kind::DonePackage => Self::DonePackage(Deserialize::deserialize(json)?),
-            Kind::Lifecycle => Self::Lifecycle(Deserialize::deserialize(json)?),
-            Kind::Evidence => Self::Evidence(Deserialize::deserialize(json)?),
-            Kind::Verdict => Self::Verdict(Deserialize::deserialize(json)?),
-            Kind::Control => Self::Control(Deserialize::deserialize(json)?),
-            Kind::Delivery => Self::Delivery(Deserialize::deserialize(json)?),
-            Kind::ProtocolWarning => Self::ProtocolWarning(Deserialize::deserialize(json)?),
-        })
-    }
-
-    fn adopts(&self) -> bool {
-        matches!(self, Self::Lifecycle(Lifecycle::Adopted { .. }))
-    }
+/// Why a verdict is as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum Reason {
+    /// Findings block acceptance.
+    Blocking {
+        /// Which.
+        findings: Vec<FindingId>,
+    },
+    /// A required check fails on the tree.
+    CheckFails {
+        /// Which.
+        check: String,
+    },
+    /// A required check has not run on the tree.
+    CheckMissing {
+        /// Which.
+        check: String,
+    },
+    /// The reproducer of a finding still fails.
+    ReproducerFails {
+        /// Which.
+        finding: FindingId,
+    },
+    /// The work changes no file.
+    NothingChanged,
+    /// Files changed during the review, so a clean claim does not count.
+    TreeChanged,
+    /// The reviewer wants a person to decide first.
+    Discussion,
+    /// A clean review by another agent is missing.
+    AnotherReviewNeeded,
+    /// The clean reviews suffice.
+    ReviewsSuffice,
+    /// The checks suffice; nobody reviews.
+    ChecksSuffice,
+    /// A waiver was taken back.
+    WaiverWithdrawn,
+    /// Checks were changed.
+    ChecksChanged,
+    /// The base was merged.
+    BaseMerged,
 }

@@ -13,11 +13,11 @@ use serde_json::value::RawValue;
 
 use crate::ids::{MsgId, Party};
 use crate::log::frame::LineError;
-use crate::log::{Event, Key, Payload};
+use crate::log::{Event, Payload, RetryKey};
 use crate::time::{BadTimestamp, Timestamp};
 
 /// What a line says, before it is compared with what it should say.
-pub(super) struct Fields<'a, B> {
+pub(super) struct LineFields<'a, B> {
     pub(super) seq: u64,
     pub(super) id: &'a str,
     pub(super) ts: Timestamp,
@@ -34,7 +34,7 @@ pub(super) struct Fields<'a, B> {
 static ESCAPED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u"));
 
 /// Reads the fields of a line.
-pub(super) fn read<B: Payload>(line: &[u8]) -> Result<Fields<'_, B>, LineError> {
+pub(super) fn read<B: Payload>(line: &[u8]) -> Result<LineFields<'_, B>, LineError> {
     let text = std::str::from_utf8(line).map_err(|bad| LineError::NotUtf8 { at: bad.valid_up_to() })?;
     let complain = |error: serde_json::Error| {
         let whole = error.to_string();
@@ -43,7 +43,7 @@ pub(super) fn read<B: Payload>(line: &[u8]) -> Result<Fields<'_, B>, LineError> 
     };
     // Escapes that stand for no character (half a surrogate pair) are skipped unseen in fields that nobody reads.
     if ESCAPED.find(line).is_some() {
-        serde_json::from_str::<Sound>(text).map_err(complain)?;
+        serde_json::from_str::<SoundText>(text).map_err(complain)?;
     }
     serde_json::from_str(text).map_err(complain)
 }
@@ -62,7 +62,7 @@ pub(super) fn format_of(line: &[u8]) -> Option<u32> {
     (seq == 1).then_some(format.unwrap_or(UNNUMBERED))
 }
 
-impl<'de, B: Payload> Deserialize<'de> for Fields<'de, B> {
+impl<'de, B: Payload> Deserialize<'de> for LineFields<'de, B> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(FieldsVisitor(PhantomData))
     }
@@ -72,7 +72,7 @@ struct FieldsVisitor<B>(PhantomData<B>);
 
 /// The fields as they come in.
 #[derive(Default)]
-struct Found<'a> {
+struct FoundFields<'a> {
     seq: Option<u64>,
     id: Option<&'a str>,
     ts: Option<&'a str>,
@@ -83,7 +83,7 @@ struct Found<'a> {
     refs: Option<Vec<String>>,
     up: Option<u64>,
     in_reply_to: Option<MsgId>,
-    key: Option<Key>,
+    key: Option<RetryKey>,
     format: Option<u32>,
     more: Option<u32>,
     nth: Option<u32>,
@@ -93,22 +93,22 @@ struct Found<'a> {
 }
 
 /// The message itself as it comes in: its type, and its payload as soon as the type is known.
-struct Message<'a, B: Payload> {
+struct MessageParts<'a, B: Payload> {
     kind: Option<B::Kind>,
     body: Option<B>,
     early_payload: Option<&'a RawValue>,
 }
 
 impl<'de, B: Payload> Visitor<'de> for FieldsVisitor<B> {
-    type Value = Fields<'de, B>;
+    type Value = LineFields<'de, B>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("an object with the fields of an envelope")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = Found::default();
-        let mut message = Message::<B> { kind: None, body: None, early_payload: None };
+        let mut found = FoundFields::default();
+        let mut message = MessageParts::<B> { kind: None, body: None, early_payload: None };
         while let Some(name) = map.next_key::<&'de str>()? {
             match name {
                 "seq" => put(&mut found.seq, "seq", &mut map)?,
@@ -148,7 +148,7 @@ where
     Ok(())
 }
 
-impl<'de, B: Payload> Message<'de, B> {
+impl<'de, B: Payload> MessageParts<'de, B> {
     fn payload<A: MapAccess<'de>>(&mut self, map: &mut A) -> Result<(), A::Error> {
         if self.body.is_some() || self.early_payload.is_some() {
             return Err(A::Error::duplicate_field("payload"));
@@ -170,7 +170,7 @@ impl<'de, B: Payload> Message<'de, B> {
     }
 }
 
-impl<'de> Found<'de> {
+impl<'de> FoundFields<'de> {
     fn other<A: MapAccess<'de>>(&mut self, name: &'de str, map: &mut A) -> Result<(), A::Error> {
         if self.others.contains(&name) {
             return Err(A::Error::custom(format_args!("duplicate field `{name}`")));
@@ -179,7 +179,7 @@ impl<'de> Found<'de> {
         map.next_value::<IgnoredAny>().map(drop)
     }
 
-    fn complete<B, E: Error>(self, body: B) -> Result<Fields<'de, B>, E> {
+    fn complete<B, E: Error>(self, body: B) -> Result<LineFields<'de, B>, E> {
         let event = Event {
             sender: party(self.sender, "sender")?,
             recipient: party(self.recipient, "recipient")?,
@@ -191,7 +191,7 @@ impl<'de> Found<'de> {
         };
         need(self.crc, "crc")?;
         let ts_text = need(self.ts, "ts")?;
-        Ok(Fields {
+        Ok(LineFields {
             seq: need(self.seq, "seq")?,
             id: need(self.id, "id")?,
             ts: time(ts_text).map_err(E::custom)?,
@@ -256,60 +256,60 @@ impl<'de, B: Payload> DeserializeSeed<'de> for PayloadSeed<B> {
 }
 
 /// Any JSON whose texts are all sound and whose objects name nothing twice.
-struct Sound;
+struct SoundText;
 
-impl<'de> Deserialize<'de> for Sound {
+impl<'de> Deserialize<'de> for SoundText {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        json.deserialize_any(Sound)
+        json.deserialize_any(SoundText)
     }
 }
 
-impl<'de> Visitor<'de> for Sound {
-    type Value = Sound;
+impl<'de> Visitor<'de> for SoundText {
+    type Value = SoundText;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Sound, E> {
-        Ok(Sound)
+    fn visit_unit<E>(self) -> Result<SoundText, E> {
+        Ok(SoundText)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Sound, E> {
-        Ok(Sound)
+    fn visit_bool<E>(self, _: bool) -> Result<SoundText, E> {
+        Ok(SoundText)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Sound, E> {
-        Ok(Sound)
+    fn visit_i64<E>(self, _: i64) -> Result<SoundText, E> {
+        Ok(SoundText)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Sound, E> {
-        Ok(Sound)
+    fn visit_u64<E>(self, _: u64) -> Result<SoundText, E> {
+        Ok(SoundText)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Sound, E> {
-        Ok(Sound)
+    fn visit_f64<E>(self, _: f64) -> Result<SoundText, E> {
+        Ok(SoundText)
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Sound, E> {
-        Ok(Sound)
+    fn visit_str<E>(self, _: &str) -> Result<SoundText, E> {
+        Ok(SoundText)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Sound, A::Error> {
-        while seq.next_element::<Sound>()?.is_some() {}
-        Ok(Sound)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SoundText, A::Error> {
+        while seq.next_element::<SoundText>()?.is_some() {}
+        Ok(SoundText)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Sound, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<SoundText, A::Error> {
         let mut names = std::collections::BTreeSet::new();
         while let Some(name) = map.next_key::<String>()? {
             if names.contains(&name) {
                 return Err(de::Error::custom(format_args!("duplicate field `{name}`")));
             }
             names.insert(name);
-            map.next_value::<Sound>()?;
+            map.next_value::<SoundText>()?;
         }
-        Ok(Sound)
+        Ok(SoundText)
     }
 }
 

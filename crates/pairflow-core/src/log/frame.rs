@@ -34,7 +34,7 @@ pub enum LineError {
         /// What its bytes give.
         computed: String,
     },
-    /// Passed through a tool that ends lines in the way of another system.
+    /// Passed through a tool that ends lines as another system does.
     #[error("the line ends in a carriage return")]
     CarriageReturn,
     /// Never written, or wiped.
@@ -86,13 +86,13 @@ pub enum LineError {
         found: String,
     },
     /// The name does not fit number and date.
-    #[error("the line is called {found}, which does not fit its number and time")]
+    #[error("the line is named {found}, which does not match its number and time")]
     WrongId {
         /// The name that the line carries.
         found: String,
     },
     /// The lines of one append do not count down to its end.
-    #[error("the line does not continue the append that it stands in")]
+    #[error("the line does not continue its append")]
     OutOfAppend,
     /// The first line of a log that another version of pairflow wrote.
     #[error("the log has format {found}, and this pairflow reads format {read}")]

@@ -5,7 +5,7 @@
 use std::io::Write as _;
 
 use crate::ids::{BubbleId, MsgId};
-use crate::log::fields::{self, Fields};
+use crate::log::fields::{self, LineFields};
 use crate::log::frame::{LineError, LineHash, check_sum};
 use crate::log::seal::Sealer;
 use crate::log::{Envelope, Payload};
@@ -134,8 +134,8 @@ fn check_format<B: Payload>(line: &[u8]) -> Result<(), LineError> {
     }
 }
 
-fn assemble<B>(fields: Fields<'_, B>, at: Moment, bubble_id: &BubbleId) -> Decoded<B> {
-    let Fields { seq, id, more, nth, event, .. } = fields;
+fn assemble<B>(fields: LineFields<'_, B>, at: Moment, bubble_id: &BubbleId) -> Decoded<B> {
+    let LineFields { seq, id, more, nth, event, .. } = fields;
     let envelope = Envelope { seq, id: MsgId(id.to_owned()), at, bubble_id: bubble_id.clone(), more, event };
     Decoded { envelope, nth }
 }

@@ -117,7 +117,7 @@ impl Sealer {
 
 /// What the seals of several appends are worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgedSeals {
     /// The worst of them.
     pub worst: SealState,
     /// How many appends there are.
@@ -131,7 +131,7 @@ pub struct SealScan<'a, B = Body> {
     sealer: Sealer,
     /// The first line of the append that is being read.
     first: Option<LineHash>,
-    judged: Judged,
+    judged: JudgedSeals,
     before: usize,
     of: PhantomData<B>,
 }
@@ -140,7 +140,7 @@ impl<'a, B: Payload> SealScan<'a, B> {
     /// Begins with the first line of a log.
     pub fn new(key: &'a SealKey) -> Self {
         let sealer = Sealer::beginning(key.clone());
-        let judged = Judged { worst: SealState::Own, appends: 0 };
+        let judged = JudgedSeals { worst: SealState::Own, appends: 0 };
         Self { key, sealer, first: None, judged, before: 0, of: PhantomData }
     }
 
@@ -149,7 +149,7 @@ impl<'a, B: Payload> SealScan<'a, B> {
         let Some(outline) = outline::<B>(line) else { return };
         if outline.adopts {
             self.before += self.judged.appends;
-            self.judged = Judged { worst: SealState::Own, appends: 0 };
+            self.judged = JudgedSeals { worst: SealState::Own, appends: 0 };
             self.sealer = Sealer::beginning(self.key.clone());
             self.first = None;
         }
@@ -164,7 +164,7 @@ impl<'a, B: Payload> SealScan<'a, B> {
     }
 
     /// Returns what the appends since the last adoption are worth, and how many stand before it.
-    pub fn finish(self) -> (Judged, usize) {
+    pub fn finish(self) -> (JudgedSeals, usize) {
         (self.judged, self.before)
     }
 }
@@ -176,7 +176,7 @@ pub struct TailScan<'a, B = Body> {
     /// Seals the next append, if that one begins the log.
     beginning: Option<Sealer>,
     first: Option<LineHash>,
-    judged: Judged,
+    judged: JudgedSeals,
     of: PhantomData<B>,
 }
 
@@ -184,7 +184,7 @@ impl<'a, B: Payload> TailScan<'a, B> {
     /// Begins after an append, or with the one that `begins` the log of `sealer`.
     pub fn new(sealer: &'a Sealer, begins: bool) -> Self {
         let beginning = begins.then(|| Sealer::beginning(sealer.key.clone()));
-        let judged = Judged { worst: SealState::Own, appends: 0 };
+        let judged = JudgedSeals { worst: SealState::Own, appends: 0 };
         Self { sealer, beginning, first: None, judged, of: PhantomData }
     }
 
@@ -196,28 +196,28 @@ impl<'a, B: Payload> TailScan<'a, B> {
         if outline.more == 0 {
             let seal = self.beginning.as_ref().unwrap_or(self.sealer).judge(line);
             self.beginning = None;
-            self.judged = Judged { worst: self.judged.worst.max(seal), appends: self.judged.appends + 1 };
+            self.judged = JudgedSeals { worst: self.judged.worst.max(seal), appends: self.judged.appends + 1 };
         }
         true
     }
 
     /// Returns what the whole appends are worth, and the hash of their first line.
-    pub fn finish(self) -> (Judged, Option<LineHash>) {
+    pub fn finish(self) -> (JudgedSeals, Option<LineHash>) {
         (self.judged, self.first)
     }
 }
 
 /// What has to be known of a line to judge its seal.
-struct Outline {
+struct LineOutline {
     more: u32,
     /// Whether the line begins a life of the bubble with another user.
     adopts: bool,
 }
 
 /// Reads a line as the log itself is read: what counts there is judged here.
-fn outline<B: Payload>(line: &[u8]) -> Option<Outline> {
+fn outline<B: Payload>(line: &[u8]) -> Option<LineOutline> {
     let fields = if frame::is_whole(line) { fields::read::<B>(line).ok()? } else { return None };
-    Some(Outline { more: fields.more, adopts: fields.event.body.adopts() })
+    Some(LineOutline { more: fields.more, adopts: fields.event.body.adopts() })
 }
 
 /// Divides a line into what a seal covers, the seal, and the hash of the line before.
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(judge_all(&later, false, &log[tail_at..]), (SealState::Own, 1));
         let mut scan = SealScan::<Body>::new(later.key());
         log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).for_each(|line| scan.take(line));
-        assert_eq!(scan.finish(), (Judged { worst: SealState::Own, appends: 2 }, 0));
+        assert_eq!(scan.finish(), (JudgedSeals { worst: SealState::Own, appends: 2 }, 0));
         assert_eq!(judge_all(&later, true, &log), (SealState::Own, 2));
         let (forged, _) = append(5, 1, hash, None);
         log.extend(&forged);

@@ -1,11 +1,14 @@
-//! What a policy is told of a loop: facts, never the machine that runs it.
+//! What a policy is told of a loop (facts, never the machine that runs it), the criteria of acceptance, and the certificate.
 
-use crate::facts::{CleanReview, Explanation, RowState};
+use std::fmt;
+
+use crate::facts::{Certificate, CheckPlace, CheckStand, CleanReview, Explanation, RowStand, RowState};
 use crate::findings::{Ledger, Row};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
 use crate::log::{Reason, Waivable};
-use crate::progress::{CheckState, Evidence, Rounds, Said};
-use crate::rules::Rules;
+use crate::progress::{CheckState, HandoverSummary, Rounds, WorkEvidence};
+use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
+use crate::text::list;
 
 /// The facts of one loop.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +24,7 @@ pub struct Facts<'a> {
     /// The findings.
     pub ledger: &'a Ledger,
     /// What pairflow ran itself.
-    pub evidence: &'a Evidence,
+    pub evidence: &'a WorkEvidence,
     /// What the agents have explained to the person.
     pub explanation: &'a Explanation,
     /// Whether nobody has to say any more that a document is understood.
@@ -29,7 +32,7 @@ pub struct Facts<'a> {
     /// How many questions wait for a person.
     pub questions: usize,
     /// What an agent said last when it handed over.
-    pub last_said: Option<&'a Said>,
+    pub last_said: Option<&'a HandoverSummary>,
 }
 
 impl<'a> Facts<'a> {
@@ -58,7 +61,7 @@ impl<'a> Facts<'a> {
     /// Returns the rows that block and whose reproducer shows the fault. Where one could not be run, nobody knows; and
     /// what the implementer says against a reproducer is for its author to hear.
     pub fn failing_rows(self) -> impl Iterator<Item = &'a Row> {
-        let unknown = move |row: &Row| self.evidence.could_not.contains_key(&Evidence::tries_of(row.id));
+        let unknown = move |row: &Row| self.evidence.could_not.contains_key(&WorkEvidence::tries_of(row.id));
         let shown = move |row: &&Row| row.proven() && row.state != RowState::Disputed && !unknown(row);
         self.ledger.blocking().filter(shown)
     }
@@ -77,16 +80,10 @@ impl<'a> Facts<'a> {
         nothing.into_iter().chain(checks).chain(shown).collect()
     }
 
-    /// Returns why a review of the newest tree would not be clean if the waivers in `later` came too late for it: a
-    /// finding blocks, a required check has not passed, or the work changes nothing.
-    pub fn objections(self, later: &[Waivable]) -> Vec<Reason> {
-        let waived_later = later.iter().filter_map(|what| match what {
-            Waivable::Finding(id) => Some(*id).filter(|id| self.ledger.get(*id).is_some_and(Row::blocks_if_open)),
-            Waivable::Check(_) => None,
-        });
-        let findings: Vec<_> = self.ledger.blocking().map(|row| row.id).chain(waived_later).collect();
-        let blocking = (!findings.is_empty()).then_some(Reason::Blocking { findings });
-        let checks = self.checks().filter_map(|name| {
+    /// Returns what keeps the newest tree from being accepted, whatever reviews say: a required check has not passed on it, or
+    /// it is that of the base. The waivers in `later` count as not given.
+    pub fn without_evidence(self, later: &[Waivable]) -> impl Iterator<Item = Reason> {
+        let checks = self.checks().filter_map(move |name| {
             let waived_later = later.iter().any(|what| matches!(what, Waivable::Check(one) if one == name));
             let evidence = self.evidence;
             let state = if waived_later { evidence.check_without_waiver(name) } else { evidence.check(name) };
@@ -96,7 +93,233 @@ impl<'a> Facts<'a> {
                 _ => None,
             }
         });
-        let nothing = self.evidence.changes_nothing().then_some(Reason::NothingChanged);
-        blocking.into_iter().chain(checks).chain(nothing).collect()
+        checks.chain(self.evidence.changes_nothing().then_some(Reason::NothingChanged))
     }
+
+    /// Returns why a review of the newest tree would not be clean if the waivers in `later` came too late for it: a
+    /// finding blocks, a required check has not passed, or the work changes nothing.
+    pub fn objections(self, later: &[Waivable]) -> Vec<Reason> {
+        let waived_later = later.iter().filter_map(|what| match what {
+            Waivable::Finding(id) => Some(*id).filter(|id| self.ledger.get(*id).is_some_and(Row::blocks_if_open)),
+            Waivable::Check(_) => None,
+        });
+        let findings: Vec<_> = self.ledger.blocking().map(|row| row.id).chain(waived_later).collect();
+        let blocking = (!findings.is_empty()).then_some(Reason::Blocking { findings });
+        blocking.into_iter().chain(self.without_evidence(later)).collect()
+    }
+
+    /// Returns what every policy needs: there is work, it changes something, every required check passed on it, and no
+    /// question is open.
+    pub fn unmet_evidence(self) -> impl Iterator<Item = Unmet> {
+        self.unmet_work().chain(self.unmet_checks()).chain(self.unmet_questions())
+    }
+
+    /// Returns whether there is work, and whether it changes something.
+    pub fn unmet_work(self) -> impl Iterator<Item = Unmet> {
+        let handed_over = self.evidence.snapshot.is_none().then_some(Unmet::NothingHandedOver);
+        handed_over.into_iter().chain(self.evidence.changes_nothing().then_some(Unmet::NothingChanged))
+    }
+
+    /// Returns the findings that block acceptance.
+    pub fn unmet_findings(self) -> impl Iterator<Item = Unmet> {
+        let (unanswered, blocking): (Vec<_>, Vec<_>) = self.ledger.blocking().partition(|row| row.wants_answer());
+        let short = |rows: Vec<&Row>| rows.into_iter().map(Row::short).collect::<Vec<_>>();
+        let blocking = (!blocking.is_empty()).then(|| Unmet::Blocking(short(blocking)));
+        blocking.into_iter().chain((!unanswered.is_empty()).then(|| Unmet::Unanswered(short(unanswered))))
+    }
+
+    /// Returns the required checks that have not passed.
+    pub fn unmet_checks(self) -> impl Iterator<Item = Unmet> {
+        self.checks_not_passed().map(move |check| match self.evidence.check(check) {
+            CheckState::Failed(_) => Unmet::CheckFailed(check.to_owned()),
+            _ => Unmet::CheckMissing(check.to_owned()),
+        })
+    }
+
+    /// Returns whether questions are open.
+    pub fn unmet_questions(self) -> Option<Unmet> {
+        (self.questions > 0).then_some(Unmet::Questions(self.questions))
+    }
+
+    /// Returns what the person has not been told, and whether they confirmed that they understood the document. Spec:
+    /// criterion 3.
+    pub fn unmet_explanation(self) -> impl Iterator<Item = Unmet> {
+        let missing = self.explanation.missing();
+        let explained = (!missing.is_empty()).then_some(Unmet::Explanation(missing));
+        explained.into_iter().chain((!self.understood).then_some(Unmet::Comprehension))
+    }
+}
+
+/// A criterion of convergence that does not hold yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unmet {
+    /// The rules of the loop are not known here.
+    UnknownPolicy(String),
+    /// No tree has been handed over yet.
+    NothingHandedOver,
+    /// The newest tree is that of the base.
+    NothingChanged,
+    /// Findings of P0 or P1 are open.
+    Blocking(Vec<String>),
+    /// A required check failed on this tree.
+    CheckFailed(String),
+    /// A required check has not been run on this tree.
+    CheckMissing(String),
+    /// Clean reviews of this tree are missing.
+    Reviews {
+        /// Who reviewed it clean so far.
+        by: Vec<AgentId>,
+    },
+    /// Nobody has reviewed this tree.
+    NotReviewed,
+    /// Minor findings that need an answer and have none.
+    Unanswered(Vec<String>),
+    /// Parts of the explanation pack are missing.
+    Explanation(Vec<&'static str>),
+    /// The person has not confirmed that they understood the document.
+    Comprehension,
+    /// The reviewer role has not alternated yet.
+    NoAlternation,
+    /// Questions wait for an answer.
+    Questions(usize),
+    /// Files changed during the review.
+    TreeChanged(Vec<String>),
+    /// Slices of the change that the reviewer has not confirmed.
+    Slices(Vec<u32>),
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownPolicy(name) => write!(f, "a pairflow that knows the policy '{name}'"),
+            Self::NothingHandedOver => f.write_str("no work has been handed over yet"),
+            Self::NothingChanged => f.write_str("the work changes no file"),
+            Self::Blocking(findings) => write!(f, "open P0/P1 findings: {}", findings.join(", ")),
+            Self::CheckFailed(check) => write!(f, "the check '{check}' fails on this tree"),
+            Self::CheckMissing(check) => write!(f, "the check '{check}' has not passed on this tree"),
+            Self::Reviews { by } if by.is_empty() => f.write_str("two clean reviews of this tree by different agents"),
+            Self::Reviews { by } => {
+                let names = by.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
+                write!(f, "a second clean review of this tree by another agent (clean so far: {names})")
+            }
+            Self::NotReviewed => f.write_str("this tree has not been reviewed"),
+            Self::Unanswered(findings) => {
+                write!(f, "findings that have to be answered (--fixed or --dispute): {}", findings.join(", "))
+            }
+            Self::Explanation(parts) => {
+                write!(f, "an explanation for the person (--explain FILE with the headings: {})", parts.join(", "))
+            }
+            Self::Comprehension => f.write_str(
+                "a person's confirmation that the document is understood; it is asked for once all else holds",
+            ),
+            Self::NoAlternation => f.write_str("the reviewer role has not alternated yet (round_role_history)"),
+            Self::Questions(1) => f.write_str("one question is not answered"),
+            Self::Questions(n) => write!(f, "{n} questions are not answered"),
+            Self::TreeChanged(files) => {
+                write!(f, "files changed during the review: {}", list(files))
+            }
+            Self::Slices(missing) => {
+                let numbers = missing.iter().map(u32::to_string).collect::<Vec<_>>();
+                write!(f, "slices of the change that are not confirmed (--reviewed): {}", numbers.join(", "))
+            }
+        }
+    }
+}
+
+impl Unmet {
+    /// Whether a person may do without it: findings, a second review and the explanation, nothing else.
+    pub fn can_be_waived(&self) -> bool {
+        matches!(
+            self,
+            Self::Blocking(_)
+                | Self::Unanswered(_)
+                | Self::Reviews { .. }
+                | Self::NoAlternation
+                | Self::Explanation(_)
+                | Self::Comprehension
+        )
+    }
+}
+
+/// Returns what a person does without by accepting the work although these criteria do not hold. Minor findings stay
+/// open: nobody has decided on them.
+pub fn waivers(facts: Facts<'_>, unmet: &[Unmet]) -> Vec<String> {
+    let missing = unmet.iter().filter_map(|criterion| match criterion {
+        Unmet::Reviews { by } if by.is_empty() => Some("two clean reviews".to_owned()),
+        Unmet::Reviews { .. } => Some("a second clean review".to_owned()),
+        Unmet::Explanation(missing) => Some(format!("an explanation ({})", missing.join(", "))),
+        Unmet::Comprehension => Some("the person's confirmation that the document is understood".to_owned()),
+        _ => None,
+    });
+    facts.ledger.blocking().map(Row::short).chain(missing).collect()
+}
+
+/// Writes down what a policy accepts: the newest snapshot, with what the person `waived`.
+///
+/// Returns nothing while there is no snapshot, or a required check has not passed: nobody can waive that.
+pub fn certify(policy: &str, version: u32, facts: Facts<'_>, waived: Vec<String>) -> Option<Certificate> {
+    let Facts { rules, evidence, ledger, .. } = facts;
+    let snapshot = evidence.snapshot.as_ref()?;
+    let stand = |check: &Check| {
+        let stand = match evidence.check(&check.name) {
+            CheckState::Passed(_) => "passed".to_owned(),
+            CheckState::NotAvailable => "not available".to_owned(),
+            CheckState::Waived(reason) => format!("waived: {reason}"),
+            CheckState::Failed(_) | CheckState::Missing => return None,
+        };
+        Some(CheckStand { check: check.name.clone(), stand })
+    };
+    let mut checks = rules.checks.iter().map(stand).collect::<Option<Vec<_>>>()?;
+    if checks.is_empty() {
+        checks.push(CheckStand { check: "test".to_owned(), stand: "not available".to_owned() });
+    }
+    Some(Certificate {
+        policy: policy.to_owned(),
+        policy_version: version,
+        max_rounds: rules.max_rounds,
+        tree: snapshot.tree.clone(),
+        reviews: facts.streak.to_vec(),
+        checks,
+        open: ledger.claims(),
+        ledger: ledger.rows.iter().map(stands).collect(),
+        round_role_history: facts.rounds.history.clone(),
+        waived,
+        notes: notes(facts),
+    })
+}
+
+fn stands(row: &Row) -> RowStand {
+    RowStand { id: row.id, severity: row.severity, state: row.state, settled: row.settled }
+}
+
+/// What a reader of the certificate should know.
+fn notes(facts: Facts<'_>) -> Vec<String> {
+    let Facts { rules, evidence, ledger, .. } = facts;
+    let flaky = rules.checks.iter().filter(|check| evidence.flaky(&check.name).is_some());
+    let mut notes: Vec<_> =
+        flaky.map(|check| format!("check '{}': failed, then passed on the same tree", check.name)).collect();
+    if rules.checks_in == ChecksIn::Worktree {
+        notes.push("checks_in = \"worktree\": checks ran in the agents' own worktree".to_owned());
+    }
+    let warm = |check: &&Check| matches!(evidence.check(&check.name), CheckState::Passed(one) if one.place != CheckPlace::Fresh);
+    let elsewhere = rules.checks_in == ChecksIn::Checkout;
+    let warm = rules.checks.iter().filter(|check| elsewhere && !check.is_own()).filter(warm);
+    notes.extend(warm.map(|check| format!("check '{}': not repeated in a fresh checkout", check.name)));
+    let missing = facts.explanation.missing();
+    if !missing.is_empty() {
+        notes.push(format!("the agents did not explain: {}", missing.join(", ")));
+    }
+    let answered = ledger.rows.iter().filter(|row| row.state == RowState::Waived);
+    notes.extend(answered.map(|row| format!("waived by the person: {}", row.short())));
+    notes.extend(ledger.withdrawn());
+    if rules.agents.same_model() {
+        notes.push("same model: both seats were held by the same agent".to_owned());
+    }
+    if rules.driver == DriverKind::External {
+        notes.push("external agents: pairflow cannot vouch that each review began with a fresh context".to_owned());
+    }
+    if rules.reviewer_context_mode == ContextMode::Persistent {
+        notes.push("reviewer_context_mode = \"persistent\": reviews did not begin with a fresh context".to_owned());
+    }
+    notes
 }

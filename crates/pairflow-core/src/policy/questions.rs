@@ -2,14 +2,14 @@
 //! and what each answer leads to.
 
 use crate::facts::{Receipt, RowState, Seat};
-use crate::findings::{Row, Shown};
+use crate::findings::{ReproducerState, Row};
 use crate::ids::Party;
 use crate::log::{Question, QuestionKind, Reason};
 use crate::policy::Facts;
 use crate::progress::Spent;
 
 /// The most reviews of one budget, however many rounds they belong to.
-pub(super) const MAX_LOOKS: u32 = 12;
+pub(in crate::policy) const MAX_LOOKS: u32 = 12;
 /// How many findings a question tells at length.
 const TOLD: usize = 5;
 /// How much of what one side says a question quotes, in characters.
@@ -18,9 +18,9 @@ const QUOTED: usize = 400;
 const QUOTED_LINES: usize = 8;
 
 /// The question about a finding that wants an earlier one undone.
-pub(super) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Question {
+pub(in crate::policy) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Question {
     let why = row.history.last().map_or("asks to undo an earlier finding", |change| change.note.as_str());
-    let mut text = format!("{} {why}, so that the loop would go round in circles.\n{}", row.short(), arguments(row));
+    let mut text = format!("{} {why}, so the loop would not end.\n{}", row.short(), arguments(row));
     let older = row.reverses.and_then(|id| facts.ledger.get(id));
     text.extend(older.map(|older| format!("\n{}", arguments(older))));
     text.push_str("\nSay which of the two holds: your message goes to the agents.");
@@ -29,7 +29,7 @@ pub(super) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Question {
 }
 
 /// The question that stops a loop whose rounds or reviews are used up, if the turn of `seat` were one too many.
-pub(super) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Question> {
+pub(in crate::policy) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Question> {
     let Spent { rounds, looks } = facts.rounds.spent;
     let used = match rounds.saturating_sub(1) {
         _ if looks >= max_looks => format!("{looks} reviews have"),
@@ -43,7 +43,7 @@ pub(super) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Questi
         1 => "one P0/P1 finding is open".to_owned(),
         n => format!("{n} P0/P1 findings are open"),
     };
-    let mut text = format!("{used} not brought an agreement; {open}.");
+    let mut text = format!("{used} ended without agreement; {open}.");
     rows.iter().take(TOLD).for_each(|row| text.push_str(&format!("\n{}", arguments(row))));
     if rows.len() > TOLD {
         text.push_str(&format!("\n(and {} more: pairflow findings {})", rows.len() - TOLD, facts.id));
@@ -53,10 +53,10 @@ pub(super) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Option<Questi
 }
 
 /// Asks what is to become of reviewed work that fails since the base was merged: the base itself may fail.
-pub(super) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
+pub(in crate::policy) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
     let (base, id) = (&facts.rules.base_branch, facts.id);
     let text = format!(
-        "since {base} was merged into the reviewed work, {}. {base} may fail by itself: repair it there, then \
+        "since {base} was merged into the reviewed work, {}. {base} itself may fail: fix it there, then \
          `pairflow pause {id}` and `pairflow update {id}`.",
         told(why).join(", ")
     );
@@ -64,15 +64,14 @@ pub(super) fn fails_since_merge(facts: Facts<'_>, why: &[Reason]) -> Question {
 }
 
 /// Asks what is to become of files that fail again in the same way.
-pub(super) fn fails_again(facts: Facts<'_>, why: &[Reason]) -> Question {
+pub(in crate::policy) fn fails_again(facts: Facts<'_>, why: &[Reason]) -> Question {
     let implementer = &facts.rounds.seats.implementer;
-    failing(facts, format!("{implementer} handed over the same files again, and {}.", told(why).join(", ")))
+    failing(facts, format!("{implementer} handed over the same files again; {}.", told(why).join(", ")))
 }
 
-/// Asks what is to become of work that fails however often it was handed over, where nobody reviews it.
-pub(super) fn fails_still(facts: Facts<'_>, why: &[Reason]) -> Question {
-    let implementer = &facts.rounds.seats.implementer;
-    failing(facts, format!("{implementer} has handed over work that fails, again and again: {}.", told(why).join(", ")))
+/// Asks what is to become of work that fails, where nobody reviews it.
+pub(in crate::policy) fn fails_unreviewed(facts: Facts<'_>, why: &[Reason]) -> Question {
+    failing(facts, format!("the work fails, and no reviewer looks at it: {}.", told(why).join(", ")))
 }
 
 /// Returns reasons as the ends of sentences about the work.
@@ -132,7 +131,7 @@ fn answers(facts: Facts<'_>, seat: Seat) -> String {
     let accept = match facts.checks_not_passed().next() {
         _ if facts.evidence.changes_nothing() => "not possible: the work changes no file".to_owned(),
         Some(check) => format!("not possible yet: the check '{check}' has not passed; waive it first, or continue"),
-        None => "takes the work as it is: what is open stays open, and the package says so".to_owned(),
+        None => "accepts the work as it is: open findings stay open, and the package lists them".to_owned(),
     };
     let about = about_reproducers(facts);
     format!("\ncontinue: goes on with {agent} as {seat}, {budget}.\naccept: {accept}.{about}")
@@ -162,10 +161,10 @@ fn arguments(row: &Row) -> String {
     }
     if let Some(one) = &row.reproducer {
         let shows = match one.stand {
-            Shown::Fails => "fails, which shows it",
-            Shown::Passes => "passes now",
-            Shown::Pending => "has not run yet",
-            Shown::Dropped => "does not count",
+            ReproducerState::Fails => "fails, which shows it",
+            ReproducerState::Passes => "passes now",
+            ReproducerState::Pending => "has not run yet",
+            ReproducerState::Dropped => "does not count",
         };
         text.push_str(&format!("; its reproducer `{}` {shows}", cut(&one.command)));
         let printed = if one.tail.trim().is_empty() { String::new() } else { format!(": {}", cut(&one.tail)) };

@@ -1,9 +1,10 @@
 //! The seam between the machine and the rules of a loop: what a policy is told and asked.
 
 use crate::facts::{Certificate, CleanReview, Seat, Seats};
-use crate::ids::AgentId;
-use crate::log::{Judged, Next, Question, Reason, Verdict, Waivable};
-use crate::policy::{Facts, Unmet, certify, criteria, questions};
+use crate::ids::{AgentId, Party};
+use crate::log::{Judged, NextTurn, Question, Reason, Verdict, Waivable};
+use crate::policy::{Facts, Unmet, certify, questions};
+use crate::progress::WentBack;
 
 /// The rules of a loop.
 ///
@@ -49,22 +50,27 @@ pub trait Policy: Sync {
     /// The person took back a waiver or changed checks on which clean reviews rest; `settled` work was about to be accepted.
     fn after_change(&self, facts: Facts<'_>, on: &Judged, settled: bool) -> Conclusion {
         let (next, reason) = match on {
-            Judged::Waiver => (Next::Implement, Reason::WaiverWithdrawn),
-            _ => (Next::Review, Reason::ChecksChanged),
+            Judged::Waiver => (NextTurn::Implement, Reason::WaiverWithdrawn),
+            _ => (NextTurn::Review, Reason::ChecksChanged),
         };
-        let next = if settled { next } else { Next::Stay };
+        let next = if settled { next } else { NextTurn::Stay };
         Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons: vec![reason] }
     }
 
     /// The base was merged into accepted work: clean reviews of the same change are kept.
     fn after_merge(&self, facts: Facts<'_>, same_patch: bool) -> Conclusion {
-        let next = if same_patch && self.reviews_suffice(facts) { Next::Recheck } else { Next::Review };
+        let next = if same_patch && self.reviews_suffice(facts) { NextTurn::Recheck } else { NextTurn::Review };
         Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons: vec![Reason::BaseMerged] }
     }
 
     /// Returns every criterion of acceptance that does not hold yet.
     fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {
-        criteria::evidence(facts).collect()
+        facts.unmet_evidence().collect()
+    }
+
+    /// Returns the criteria that do not hold, and without which a person cannot accept the work at a tie-break either.
+    fn unwaivable(&self, facts: Facts<'_>) -> Vec<Unmet> {
+        self.unmet(facts).into_iter().filter(|criterion| !criterion.can_be_waived()).collect()
     }
 
     /// Writes down what is accepted, with what a person `waived`. Returns nothing while a required check has not passed.
@@ -90,7 +96,7 @@ pub struct Conclusion {
     /// The clean review that it adds.
     pub clean: Option<CleanReview>,
     /// What comes next.
-    pub next: Next,
+    pub next: NextTurn,
     /// Who sits where from now on.
     pub seats: Seats,
     /// Why.
@@ -120,4 +126,33 @@ impl Conclusion {
         let Self { clean, next, seats, reasons } = self;
         Verdict { policy: policy.name().to_owned(), version: policy.version(), on, clean, next, seats, reasons }
     }
+}
+
+/// How often in a row work goes back without a review; after that a reviewer looks at it all the same.
+const SEND_BACKS: u32 = 3;
+
+/// Sends work back on which something fails; or asks about it, if the same files failed before in the same way: either
+/// the check is wrong, or the implementer does not know what to do.
+pub(in crate::policy) fn send_back(facts: Facts<'_>, why: Vec<Reason>) -> After {
+    let rounds = facts.rounds;
+    let author = facts.evidence.snapshot.as_ref().and_then(|snapshot| snapshot.author.as_ref());
+    let produced = author == Some(&Party::Agent(rounds.seats.implementer.clone()));
+    // What somebody else broke is reviewed first; what a review found nothing in, and fails now, goes back.
+    if !produced && facts.streak.is_empty() {
+        return After::Review;
+    }
+    let here = rounds.went_back.as_ref().filter(|last| Some(&last.tree) == facts.evidence.tree());
+    if author == Some(&Party::Human) && !here.is_some_and(|last| last.asked) {
+        return After::Ask(questions::fails_since_merge(facts, &why));
+    }
+    match here.filter(|last| last.why == why) {
+        Some(WentBack { asked: false, .. }) => After::Ask(questions::fails_again(facts, &why)),
+        None if rounds.sent_back >= SEND_BACKS => After::Review,
+        _ => concluded(facts, NextTurn::Implement, why),
+    }
+}
+
+/// A conclusion about work, with the seats as they are.
+pub(in crate::policy) fn concluded(facts: Facts<'_>, next: NextTurn, reasons: Vec<Reason>) -> After {
+    After::Concluded(Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons })
 }

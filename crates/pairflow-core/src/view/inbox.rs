@@ -1,10 +1,15 @@
-//! What waits for a person in one bubble, and the command lines that answer it. Nothing that only informs.
+//! What waits for a person in one bubble, the commands that answer it, and what of it is worth a notification.
+//!
+//! The inbox holds nothing that only informs. A notification is due for what waits now and did not wait before; how it
+//! reaches the person is not known here.
 
-use serde::Serialize;
+use std::collections::BTreeSet;
 
-use crate::bubble::{Approval, BubbleState, OpenQuestion, Phase};
+use serde::{Deserialize, Serialize};
+
+use crate::bubble::{Approval, BubbleState, OpenQuestion, Phase, StateName};
 use crate::facts::Certificate;
-use crate::ids::{BubbleId, MsgId, Party};
+use crate::ids::{BubbleId, Party};
 use crate::log::QuestionKind;
 use crate::rules::Check;
 use crate::safe::safe_line;
@@ -14,14 +19,17 @@ use crate::view::words::{changes, count, reviewers};
 /// The schema of [`Inbox`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "inbox/1";
 
-/// What waits, of one bubble or of many, for programs.
+/// How many columns of a question or a reason a notification has.
+const COLUMNS: usize = 300;
+
+/// What waits, in one bubble or in many, for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Inbox {
     /// The items, oldest first.
     pub items: Vec<InboxItem>,
 }
 
-/// One thing that does not go on without a person.
+/// One thing that needs a person to continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InboxItem {
     /// The message that asked, or the first characters of the tree that is up for approval.
@@ -49,19 +57,24 @@ impl InboxItem {
         format!("pairflow inbox {}", self.bubble_id)
     }
 
-    /// Whether `shown` has all that the usual answer is about: nobody allows what may go on behind a cut.
+    /// Whether `shown` has everything that the usual answer is about: a cut must not hide what is allowed.
     pub fn is_read_in(&self, shown: &str) -> bool {
         let folded = |text: &str| safe_line(text, usize::MAX);
         self.decisive.as_ref().is_none_or(|needed| folded(shown).contains(&folded(needed)))
     }
 
-    /// Returns those of its `lines` that may stand beneath `shown`, which is what there is to see of the question: where
-    /// that is too little, the one that shows it whole comes in place of the usual answer.
+    /// Returns those of its `lines` that may be offered below `shown`, the visible part of the question. If that is not
+    /// enough to decide on, the command that shows all of it replaces the usual answer.
     pub(crate) fn offered(&self, mut lines: Vec<String>, shown: &str) -> Vec<String> {
         if let Some(usual) = lines.first_mut().filter(|_| !self.is_read_in(shown)) {
             *usual = self.reading();
         }
         lines
+    }
+
+    /// The same tree can be up for approval twice, so the time is part of the name.
+    fn name(&self) -> String {
+        format!("{} {}", self.id, self.since)
     }
 }
 
@@ -75,7 +88,7 @@ pub enum ItemKind {
     Watchdog,
     /// An agent ended without a hand-over.
     AgentEnded,
-    /// The agents do not agree: the rounds are used up, findings come too late, or want earlier ones undone.
+    /// The agents do not agree: the rounds are used up, or findings come too late or want earlier ones undone.
     TieBreak,
     /// A check could not be run.
     CouldNotCheck,
@@ -85,11 +98,11 @@ pub enum ItemKind {
     Baseline,
     /// A check passed, and fails in a fresh checkout.
     Differs,
-    /// An effect failed again and again.
+    /// An effect failed repeatedly.
     Trouble,
     /// An agent waits for a permission that can be given or refused with an answer.
     Permission,
-    /// An agent's program cannot go on by itself; its pane shows why.
+    /// An agent's program is blocked; its pane shows why.
     Pane,
     /// The person is to confirm that the document is understood.
     Comprehension,
@@ -97,27 +110,53 @@ pub enum ItemKind {
     Approval,
 }
 
+impl From<QuestionKind> for ItemKind {
+    fn from(kind: QuestionKind) -> Self {
+        match kind {
+            QuestionKind::Question => Self::Question,
+            QuestionKind::Watchdog | QuestionKind::LongTurn | QuestionKind::Idle => Self::Watchdog,
+            QuestionKind::AgentEnded => Self::AgentEnded,
+            QuestionKind::TieBreak | QuestionKind::Reversal => Self::TieBreak,
+            QuestionKind::Comprehension => Self::Comprehension,
+            QuestionKind::CouldNotCheck => Self::CouldNotCheck,
+            QuestionKind::Failing => Self::Failing,
+            QuestionKind::Baseline => Self::Baseline,
+            QuestionKind::Differs => Self::Differs,
+            QuestionKind::Trouble => Self::Trouble,
+            QuestionKind::Permit => Self::Permission,
+            QuestionKind::Undelivered | QuestionKind::Permission | QuestionKind::Dialog | QuestionKind::Limit => {
+                Self::Pane
+            }
+        }
+    }
+}
+
 /// Returns what waits for a person, oldest first.
 pub fn inbox(state: &BubbleState) -> Vec<InboxItem> {
+    let id = &state.id;
+    let rework = format!("pairflow request-rework {id} --message '…'");
     match &state.phase {
         Phase::WaitingHuman(_) => open_questions(state).iter().map(|open| question(state, open)).collect(),
-        // Nothing can be decided on while the base is merged or the commit is under way.
+        // Nothing can be decided while the base is merged or the commit is under way.
         Phase::ReadyForApproval(_) | Phase::Approved(_) if state.gate.updating => Vec::new(),
         Phase::ReadyForApproval(request) => {
-            let answer =
-                vec![format!("pairflow ok {}", state.id), format!("pairflow approve {}", state.id), rework(state)];
+            let answer = vec![format!("pairflow ok {id}"), format!("pairflow approve {id}"), rework];
             vec![approval(state, request.tree.short(), offer(state), answer)]
         }
         Phase::Approved(Approval { request, commit: None, failed, hooks }) => {
-            // What failed with the hooks is not done without them behind the person's back.
-            let answer = vec![commit(state, failed.is_some() && *hooks), rework(state)];
-            vec![approval(state, request.tree.short(), approved(failed.as_deref()), answer)]
+            let question = match failed {
+                Some(why) => format!("approved, but the commit failed: {why}"),
+                None => "approved; commit it".to_owned(),
+            };
+            // A commit that failed with the hooks is not repeated without them.
+            let answer = vec![commit(state, failed.is_some() && *hooks), rework];
+            vec![approval(state, request.tree.short(), question, answer)]
         }
         _ => Vec::new(),
     }
 }
 
-/// Returns the questions that can be answered now: a bubble that failed leaves its own behind.
+/// Returns the questions that can be answered now: those of a failed bubble cannot.
 pub(crate) fn open_questions(state: &BubbleState) -> &[OpenQuestion] {
     if matches!(state.phase, Phase::WaitingHuman(_)) { &state.gate.questions } else { &[] }
 }
@@ -130,88 +169,61 @@ pub fn inbox_ndjson(state: &BubbleState) -> String {
     })
 }
 
-impl From<QuestionKind> for ItemKind {
-    fn from(kind: QuestionKind) -> Self {
-        match kind {
-            QuestionKind::Question => Self::Question,
-            QuestionKind::Watchdog => Self::Watchdog,
-            QuestionKind::AgentEnded => Self::AgentEnded,
-            QuestionKind::TieBreak | QuestionKind::Reversal => Self::TieBreak,
-            QuestionKind::Comprehension => Self::Comprehension,
-            QuestionKind::CouldNotCheck => Self::CouldNotCheck,
-            QuestionKind::Failing => Self::Failing,
-            QuestionKind::Baseline => Self::Baseline,
-            QuestionKind::Differs => Self::Differs,
-            QuestionKind::Trouble => Self::Trouble,
-            QuestionKind::LongTurn | QuestionKind::Idle => Self::Watchdog,
-            QuestionKind::Permit => Self::Permission,
-            QuestionKind::Undelivered | QuestionKind::Permission | QuestionKind::Dialog | QuestionKind::Limit => {
-                Self::Pane
-            }
-        }
-    }
-}
-
 fn question(state: &BubbleState, open: &OpenQuestion) -> InboxItem {
-    let MsgId(id) = &open.id;
+    // What an agent wants to be allowed, to the end of the sentence.
+    let request = || open.wants.as_ref().map_or_else(|| open.question.clone(), |what| format!("{what}."));
     InboxItem {
-        id: id.clone(),
+        id: open.id.0.clone(),
         kind: open.kind.into(),
         bubble_id: state.id.clone(),
         by: open.by.clone(),
         question: open.question.clone(),
         since: open.at,
         answer: answers(state, open),
-        decisive: (open.kind == QuestionKind::Permit).then(|| request(open)),
+        decisive: (open.kind == QuestionKind::Permit).then(request),
     }
 }
 
-/// What an agent wants to be allowed, to the end of the sentence.
-fn request(open: &OpenQuestion) -> String {
-    open.wants.as_ref().map_or_else(|| open.question.clone(), |what| format!("{what}."))
-}
-
 fn answers(state: &BubbleState, open: &OpenQuestion) -> Vec<String> {
+    let id = &state.id;
     let named = state.gate.questions.len() > 1 || open.kind == QuestionKind::Permit;
     let which = if named { format!(" --question {}", open.id) } else { String::new() };
-    let decide = |decision: &str| format!("pairflow reply {}{which} --decision {decision}", state.id);
-    let reply = || format!("pairflow reply {}{which} --message '…'", state.id);
-    let attach = format!("pairflow attach {}", state.id);
+    let decide = |decision: &str| format!("pairflow reply {id}{which} --decision {decision}");
+    let reply = format!("pairflow reply {id}{which} --message '…'");
+    let attach = format!("pairflow attach {id}");
+    let resumable = state.gate.questions.iter().all(|open| open.kind.is_answered_by_resume());
+    let resume = resumable.then(|| format!("pairflow resume {id}"));
     match open.kind {
-        QuestionKind::Question => vec![reply()],
+        QuestionKind::Question => vec![reply],
         QuestionKind::TieBreak | QuestionKind::Reversal => {
             let shown = state.ledger.blocking().filter(|row| row.proven());
-            let waive = shown.map(|row| format!("pairflow waive {} {} --reason '…'", state.id, row.id));
+            let waive = shown.map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
             [format!("{} --message '…'", decide("continue")), decide("accept")].into_iter().chain(waive).collect()
         }
-        QuestionKind::Comprehension => vec![decide("accept"), reply()],
+        QuestionKind::Comprehension => vec![decide("accept"), reply],
         QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],
-        QuestionKind::Failing => [reply()].into_iter().chain(repairs(state)).collect(),
-        QuestionKind::Differs => [decide("continue"), reply()].into_iter().chain(repairs(state)).collect(),
+        QuestionKind::Failing => [reply].into_iter().chain(repairs(state)).collect(),
+        QuestionKind::Differs => [decide("continue"), reply].into_iter().chain(repairs(state)).collect(),
         QuestionKind::Baseline => {
-            let (correct, others) = (repairs(state).into_iter().take(1), repairs(state).into_iter().skip(1));
-            [decide("continue")].into_iter().chain(correct).chain([reply()]).chain(others).collect()
+            let mut lines = repairs(state);
+            lines.insert(1, reply);
+            lines.insert(0, decide("continue"));
+            lines
         }
         QuestionKind::Permission => vec![attach],
-        QuestionKind::Dialog => {
-            let resume = resumable(state).then(|| format!("pairflow resume {}", state.id));
-            [attach].into_iter().chain(resume).collect()
-        }
-        QuestionKind::Permit => vec![decide("accept"), reply(), attach],
+        QuestionKind::Dialog => [attach].into_iter().chain(resume).collect(),
+        QuestionKind::Permit => vec![decide("accept"), reply, attach],
         QuestionKind::Watchdog
         | QuestionKind::AgentEnded
         | QuestionKind::Trouble
         | QuestionKind::LongTurn
         | QuestionKind::Idle
         | QuestionKind::Undelivered
-        | QuestionKind::Limit => {
-            let resume = resumable(state).then(|| format!("pairflow resume {}", state.id));
-            resume.into_iter().chain([reply()]).collect()
-        }
+        | QuestionKind::Limit => resume.into_iter().chain([reply]).collect(),
     }
 }
 
-/// What a person can do about what fails: correct the command of a check, waive it, or stop the bubble.
+/// What a person can do about a failure: correct the command of a check, waive it, or stop the bubble.
 fn repairs(state: &BubbleState) -> Vec<String> {
     let id = &state.id;
     let on_base = state.failing_on_base().map(|receipt| receipt.check.as_str()).filter(|_| state.is_untouched());
@@ -222,18 +234,12 @@ fn repairs(state: &BubbleState) -> Vec<String> {
         Some(check) if check.is_own() => None,
         _ => Some(format!("pairflow config set {id} commands.{name}='…'")),
     };
-    let checks = state
-        .facts()
-        .failing_checks()
-        .chain(on_base)
-        .flat_map(|name| correct(name).into_iter().chain([format!("pairflow waive {id} {name} --reason '…'")]));
-    let rows = state.facts().failing_rows().map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
+    let waive = |what: &str| format!("pairflow waive {id} {what} --reason '…'");
+    let facts = state.facts();
+    let checks = facts.failing_checks().chain(on_base);
+    let checks = checks.flat_map(|name| correct(name).into_iter().chain([waive(name)]));
+    let rows = facts.failing_rows().map(|row| waive(&row.id.to_string()));
     checks.chain(rows).chain([format!("pairflow stop {id}")]).collect()
-}
-
-/// Whether `resume` answers everything that is open.
-fn resumable(state: &BubbleState) -> bool {
-    state.gate.questions.iter().all(|open| open.kind.is_answered_by_resume())
 }
 
 fn approval(state: &BubbleState, tree: &str, question: String, answer: Vec<String>) -> InboxItem {
@@ -250,11 +256,8 @@ fn approval(state: &BubbleState, tree: &str, question: String, answer: Vec<Strin
 }
 
 fn offer(state: &BubbleState) -> String {
-    let changed = state
-        .evidence
-        .snapshot
-        .as_ref()
-        .map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
+    let snapshot = state.evidence.snapshot.as_ref();
+    let changed = snapshot.map_or_else(|| "no file".to_owned(), |snapshot| changes(snapshot.against_base()));
     let certificate = state.gate.certificate.as_ref();
     let reviewed = match certificate.and_then(reviewers) {
         _ if certificate.is_some_and(Certificate::by_person) => "accepted by you at a tie-break".to_owned(),
@@ -268,13 +271,6 @@ fn offer(state: &BubbleState) -> String {
     format!("{changed}, {reviewed}{open}: approve?")
 }
 
-fn approved(failed: Option<&str>) -> String {
-    match failed {
-        Some(why) => format!("approved, but the commit failed: {why}"),
-        None => "approved; commit it".to_owned(),
-    }
-}
-
 fn commit(state: &BubbleState, hooks: bool) -> String {
     let outside = state.evidence.snapshot.as_ref().is_some_and(|snapshot| !snapshot.out_of_scope.is_empty());
     let scope = if outside { " --override-scope --reason '…'" } else { "" };
@@ -282,6 +278,74 @@ fn commit(state: &BubbleState, hooks: bool) -> String {
     format!("pairflow commit {}{hooks}{scope}", state.id)
 }
 
-fn rework(state: &BubbleState) -> String {
-    format!("pairflow request-rework {} --message '…'", state.id)
+/// A notification for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// The bubble.
+    pub bubble: BubbleId,
+    /// What it is about.
+    pub kind: NotificationKind,
+    /// The whole of it, in one clean line.
+    pub text: String,
+    /// The bubble's state.
+    pub state: StateName,
+    /// What the person is asked, in one clean line, if it is a question.
+    pub question: Option<String>,
+}
+
+/// What a notification is about; each has its own sound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotificationKind {
+    /// A person is asked.
+    WaitingHuman,
+    /// The work has converged and waits for approval.
+    Converged,
+    /// The bubble has failed.
+    Failed,
+}
+
+/// What a person has been notified of in one bubble, as far as it still waits.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Announced {
+    /// The names of the items.
+    pub of: BTreeSet<String>,
+}
+
+impl Announced {
+    /// Returns everything that waits in a bubble.
+    pub fn all_of(state: &BubbleState) -> Self {
+        let failed = matches!(state.phase, Phase::Failed { .. }).then(|| "failed".to_owned());
+        Self { of: inbox(state).iter().map(InboxItem::name).chain(failed).collect() }
+    }
+}
+
+/// Returns the notification that is due after what was `announced`; several new questions are one notification.
+pub fn due_notification(announced: &Announced, state: &BubbleState) -> Option<Notification> {
+    let id = &state.id;
+    let (kind, text, question) = if let Phase::Failed { reason } = &state.phase {
+        let text = format!("{id} has failed: {}", safe_line(reason, COLUMNS));
+        (Announced::all_of(state) != *announced).then_some((NotificationKind::Failed, text, None))?
+    } else {
+        let items = inbox(state);
+        let mut new = items.iter().filter(|item| !announced.of.contains(&item.name()));
+        let first = new.next()?;
+        let question = safe_line(&first.question, COLUMNS);
+        let (kind, said) = match (&first.by, first.kind) {
+            (_, ItemKind::Approval) => (NotificationKind::Converged, format!("{id} has converged: {question}")),
+            (Party::Agent(agent), _) => (NotificationKind::WaitingHuman, format!("{id}: {agent} asks: {question}")),
+            _ => (NotificationKind::WaitingHuman, format!("{id} waits for you: {question}")),
+        };
+        let text = match new.count() {
+            0 => said,
+            more => format!("{said} (and {more} more)"),
+        };
+        (kind, text, Some(question))
+    };
+    Some(Notification { bubble: id.clone(), kind, text, state: state.phase.name(), question })
+}
+
+/// Whether the status view rings the terminal's bell for what has changed from `before` to `after`.
+pub fn rings(before: &BubbleState, after: &BubbleState) -> bool {
+    let wanted = &after.rules.notifications;
+    wanted.enabled && wanted.bell && due_notification(&Announced::all_of(before), after).is_some()
 }

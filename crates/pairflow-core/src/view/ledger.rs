@@ -1,4 +1,4 @@
-//! The ledger for programs.
+//! All findings of a bubble as JSON, for programs.
 
 use serde::Serialize;
 
@@ -24,11 +24,11 @@ pub struct RowShown {
     /// Everything that is known of it.
     #[serde(flatten)]
     pub row: Row,
-    /// Whether nobody has closed it.
+    /// Whether it is open.
     pub open: bool,
-    /// Whether it keeps the work from being accepted.
+    /// Whether it blocks acceptance.
     pub blocks: bool,
-    /// Whether its reviewer had seen these lines before, and nothing proves the fault.
+    /// Whether its reviewer had reviewed these lines before and no reproducer shows the fault.
     pub late: bool,
 }
 

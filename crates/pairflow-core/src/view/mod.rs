@@ -2,22 +2,21 @@
 
 pub mod brief;
 pub mod export;
-mod foreign;
 pub mod inbox;
 pub mod ledger;
-mod markdown;
 pub mod messages;
-pub mod notify;
 pub mod package;
 pub mod pane;
+pub mod patch;
 pub mod plain;
 pub mod status;
+mod styled;
+mod templates;
 pub mod timeline;
-mod tone;
 pub mod waiting;
 mod words;
 
 pub use crate::bubble::{StateFields, TurnState};
-pub use foreign::ForeignNotice;
-pub use tone::Tone;
+pub use status::ForeignNotice;
+pub use styled::{StyledLine, Tone};
 pub use words::{UNCOUNTED, age, criterion, quoted, span, title, wrapped};

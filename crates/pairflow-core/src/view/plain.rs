@@ -1,6 +1,6 @@
-//! A page of our own Markdown as plain text for a terminal: headings stand out, marks are gone, words are wrapped.
+//! A page of our own Markdown as plain text for a terminal, without marks and with wrapped lines.
 //!
-//! What is quoted stays quoted, so that nothing foreign passes for ours.
+//! Quotations stay quotations, so that no foreign text can pass for ours.
 
 use crate::view::words::wrapped;
 
@@ -16,8 +16,8 @@ pub struct PlainLine {
     pub heading: bool,
 }
 
-/// Returns a page as plain lines of at most `columns`; without a limit lines are not broken. What keeps its spacing is
-/// indented and never broken.
+/// Returns a page as plain lines of at most `columns`; without a limit lines are not broken. Fenced blocks are indented
+/// and never broken.
 pub fn plain(markdown: &str, columns: Option<usize>) -> Vec<PlainLine> {
     let mut lines: Vec<PlainLine> = Vec::new();
     let mut fence: Option<&str> = None;

@@ -3,17 +3,17 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bubble::{BubbleState, Stage, evolve, wanted};
+use crate::bubble::{BubbleState, Stage, evolve};
 use crate::facts::Seats;
 use crate::facts::{Answers, Finding};
-use crate::facts::{Outcome, Place, Snapshot};
+use crate::facts::{CheckPlace, Outcome, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
     ApprovalDecision, Body, Control, ControlAction, Convergence, Decision, Envelope, Evidence, GateDecision, Judged,
-    Kind, Lifecycle, Next, Pass, Reason, Reply, Warning,
+    Lifecycle, MessageKind, NextTurn, Pass, Reason, Reply, Warning,
 };
 use crate::policy;
-use crate::rules::Change;
+use crate::rules::ConfigChange;
 use crate::safe::safe_line;
 use crate::time::Timestamp;
 use crate::view::Tone;
@@ -26,7 +26,7 @@ pub const COLUMNS: usize = 240;
 
 /// The story of one bubble, for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Log {
+pub struct TimelineLog {
     /// The bubble.
     pub bubble_id: BubbleId,
     /// What happened, in order.
@@ -36,7 +36,7 @@ pub struct Log {
 /// One line of the story. Its texts are safe to print.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TimelineRow {
-    /// The place in the log of the envelope that it tells of.
+    /// The sequence number of its envelope.
     pub seq: u64,
     /// The name of that envelope.
     pub id: MsgId,
@@ -45,7 +45,7 @@ pub struct TimelineRow {
     /// The round that it belongs to.
     pub round: u32,
     /// The type of the message; nothing for what only follows from it.
-    pub kind: Option<Kind>,
+    pub kind: Option<MessageKind>,
     /// Who did it: an agent, `human` or `pairflow`.
     pub who: String,
     /// What, as the end of a sentence that begins with who.
@@ -55,17 +55,17 @@ pub struct TimelineRow {
     pub tone: Tone,
 }
 
-/// A story that is being told: knows the state before each envelope, so that it can tell what the envelope changed.
+/// Builds the timeline: knows the state before each envelope, and so what the envelope changed.
 #[derive(Debug, Clone)]
 pub struct TimelineState {
     state: BubbleState,
 }
 
-/// Returns the line of one envelope; nothing for a verdict, whose turn or acceptance is told, nor for an attempt to deliver
-/// a notice.
+/// Returns the line of one envelope. A verdict has none, because the turn or acceptance that follows has one; nor has an
+/// attempt to deliver a notice.
 pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
     let (what, tone) = told(envelope)?;
-    // A warning is pairflow's, but it tells what someone else tried.
+    // A warning is written by pairflow about what someone else tried.
     let who = match &envelope.event.body {
         Body::ProtocolWarning(_) => &envelope.event.recipient,
         _ => &envelope.event.sender,
@@ -114,7 +114,7 @@ fn row(envelope: &Envelope, who: String, what: &str, tone: Tone) -> TimelineRow 
 fn permission(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Body::HumanReply(reply) = &envelope.event.body else { return None };
     let open = before.gate.questions.iter().find(|open| Some(&open.id) == envelope.event.in_reply_to.as_ref())?;
-    let (agent, what) = wanted(open).filter(|_| envelope.event.sender == Party::Human)?;
+    let (agent, what) = open.wanted().filter(|_| envelope.event.sender == Party::Human)?;
     Some(match reply.decision {
         Some(Decision::Accept) => with(&format!("allows {agent} once: {what}"), &reply.message),
         _ => with(&format!("does not allow {agent}: {what}"), &reply.message),
@@ -127,11 +127,11 @@ fn void_review(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
     let Judged::Review { by, .. } = &verdict.on else { return None };
     let why = match (verdict.reasons.contains(&Reason::TreeChanged), handover.others_at_work) {
-        (true, true) => "files changed during its turn, and it is not known by whom",
+        (true, true) => "files changed during its turn, author unknown",
         (true, false) => "files changed during its turn",
         (false, _) => "checks changed before it was judged",
     };
-    let again = verdict.next == Next::Review && verdict.clean.is_none();
+    let again = verdict.next == NextTurn::Review && verdict.clean.is_none();
     again.then(|| format!("the clean review of {by} does not count: {why}; {by} reviews again"))
 }
 
@@ -165,15 +165,15 @@ fn told(envelope: &Envelope) -> Option<(String, Tone)> {
         Body::DonePackage(done) => (format!("done: commit {}, {}", done.commit.short(), done.summary), Tone::Good),
         Body::Lifecycle(fact) => lifecycle(fact),
         Body::Evidence(evidence) => found(evidence),
-        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
+        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == NextTurn::Implement => {
             let (agent, why) = (&verdict.seats.implementer, policy::told(&verdict.reasons).join(", "));
             (format!("sends the work back to {agent} before a review: {why}"), Tone::Bad)
         }
         Body::Verdict(_) => return None,
         Body::Control(control) => plain(controlled(control, &to)),
         Body::Delivery(delivery) if !delivery.acknowledged => return None,
-        Body::Delivery(delivery) if delivery.notice == 0 => plain(format!("knows that {to} has read its brief")),
-        Body::Delivery(delivery) => plain(format!("knows that {to} has notice {}", delivery.notice)),
+        Body::Delivery(delivery) if delivery.notice == 0 => plain(format!("{to} has read its brief")),
+        Body::Delivery(delivery) => plain(format!("{to} has read notice {}", delivery.notice)),
         Body::ProtocolWarning(warning) => (refused(warning), Tone::Warn),
     })
 }
@@ -258,9 +258,7 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
         Lifecycle::StartFailed { reason } => (with("start failed", reason), Tone::Bad),
         Lifecycle::TurnOpened { seat, agent, .. } => plain(format!("opens the turn of {agent}, {seat}")),
         Lifecycle::TokenMinted { agent, .. } => plain(format!("lets {agent} join with a new token")),
-        Lifecycle::AtWorkOutOfTurn { agent, .. } => {
-            (format!("{agent} is still at work, although it does not have the turn"), Tone::Warn)
-        }
+        Lifecycle::AtWorkOutOfTurn { agent, .. } => (format!("{agent} is still working without the turn"), Tone::Warn),
         Lifecycle::AgentSession { agent, session, .. } => {
             let called = session.as_ref().map(|name| format!(" (session {name})")).unwrap_or_default();
             plain(format!("{agent} runs in its pane{called}"))
@@ -269,7 +267,7 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
             let scope = override_scope.as_ref().map(|why| format!(" (scope overridden: {})", one_line(why)));
             plain(format!("commits{}: {}", scope.unwrap_or_default(), title(message)))
         }
-        Lifecycle::Committed { commit, .. } => (format!("commit {} is made", commit.short()), Tone::Good),
+        Lifecycle::Committed { commit, .. } => (format!("committed as {}", commit.short()), Tone::Good),
         Lifecycle::CommitFailed { reason } => (with("commit failed", reason), Tone::Bad),
         Lifecycle::UpdateRequested { .. } => plain("merges the base branch into the worktree".to_owned()),
         Lifecycle::Updated { base, same_patch, .. } => {
@@ -288,7 +286,7 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
 }
 
 /// Says what became of one value: "commands.test: make test -> make check".
-pub fn changed(change: &Change) -> String {
+pub fn changed(change: &ConfigChange) -> String {
     let shown = |value: &Value| match value {
         Value::Null => "nothing".to_owned(),
         Value::String(text) => one_line(text),
@@ -307,9 +305,9 @@ fn found(evidence: &Evidence) -> (String, Tone) {
                 Outcome::CouldNotCheck { .. } => Tone::Warn,
             };
             let place = match receipt.place {
-                Place::Worktree | Place::Checkout => "",
-                Place::Fresh => " in a fresh checkout",
-                Place::Base => " on the base",
+                CheckPlace::Worktree | CheckPlace::Checkout => "",
+                CheckPlace::Fresh => " in a fresh checkout",
+                CheckPlace::Base => " on the base",
             };
             (format!("check {}{place} {}", receipt.check, ended(receipt)), tone)
         }
@@ -331,7 +329,7 @@ fn taken(snapshot: &Snapshot) -> (String, Tone) {
         Some(Party::Agent(agent)) => format!("snapshot {tree} after {agent}'s turn, {changed}"),
         Some(party) => format!("snapshot {tree} by {}, {changed}", called(party)),
         None if snapshot.since_last.is_empty() => format!("snapshot {tree}, {changed}"),
-        None => format!("snapshot {tree}, {changed}, and it is not known by whom"),
+        None => format!("snapshot {tree}, {changed}, author unknown"),
     };
     match snapshot.out_of_scope.len() {
         0 => (what, Tone::Plain),
@@ -345,12 +343,12 @@ fn controlled(control: &Control, to: &str) -> String {
         ControlAction::Halt => "bubble paused".to_owned(),
         ControlAction::Resume => "bubble resumed".to_owned(),
         ControlAction::Escalate => "asks a person to look".to_owned(),
-        ControlAction::Restart => "agents are started again".to_owned(),
+        ControlAction::Restart => "agents restarted".to_owned(),
         ControlAction::Park => match control.until {
             Some(until) => format!("waits for {to} until {until}"),
             None => format!("waits for {to}"),
         },
-        ControlAction::Unpark => format!("waits for {to} no longer"),
+        ControlAction::Unpark => format!("no longer waits for {to}"),
         ControlAction::Withdraw => match &control.waived {
             Some(what) => format!("withdraws the waiver of {what}"),
             None => "withdraws a waiver".to_owned(),

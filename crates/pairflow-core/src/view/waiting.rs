@@ -6,7 +6,7 @@ use crate::bubble::{BubbleState, Phase, Refusal, Turn};
 use crate::ids::{AgentId, BubbleId, Party};
 use crate::view::inbox::{ItemKind, inbox};
 
-/// What a caller waits for, if it says so.
+/// What a caller waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitFor {
     /// An agent: its own turn is open. A person: any turn is.
@@ -26,14 +26,14 @@ pub struct Wait {
     asked: bool,
 }
 
-/// What a look at the bubble tells a caller that waits.
+/// The result of checking the bubble for a waiting caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sight {
+pub enum WaitOutcome {
     /// It is there.
     Reached(Reached),
-    /// It cannot come any more: why, as a sentence.
+    /// It cannot happen any more: why, as a sentence.
     Never(String),
-    /// Not yet: how the bubble stands, as a sentence.
+    /// Not yet: the state of the bubble, as a sentence.
     NotYet(String),
 }
 
@@ -45,7 +45,7 @@ pub struct Reached {
     /// The same as a sentence.
     #[serde(skip)]
     pub sentence: String,
-    /// The command line with which the caller goes on, if there is one.
+    /// The caller's next step, if there is one.
     pub next: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct Reached {
 pub enum ReachedKind {
     /// A turn is open.
     Turn,
-    /// The question was answered, or none is open.
+    /// The question was answered, or none open.
     Answer,
     /// The work waits for approval, or is approved.
     Approval,
@@ -82,14 +82,14 @@ impl WaitFor {
 }
 
 impl Wait {
-    /// Begins to wait in the bubble as it stands. `by` is the agent that waits; nobody is a person.
+    /// Begins to wait. `by` is the agent that waits; without one, a person waits.
     pub fn begin(state: &BubbleState, by: Option<AgentId>, goal: Option<WaitFor>) -> Self {
         let asked = !answered(state, by.as_ref());
         Self { by, goal, asked }
     }
 
     /// Says whether what is waited for is there.
-    pub fn look(&self, state: &BubbleState) -> Sight {
+    pub fn look(&self, state: &BubbleState) -> WaitOutcome {
         let reached = match (&self.by, self.goal) {
             (_, Some(WaitFor::Turn)) => self.turn(state),
             (_, Some(WaitFor::Answer)) => self.answer(state),
@@ -101,9 +101,9 @@ impl Wait {
             (None, None) => asked_of_person(state).or_else(|| self.approval(state)),
         };
         match reached {
-            Some(reached) => Sight::Reached(reached),
-            None if state.phase.is_final() => Sight::Never(self.never(state)),
-            None => Sight::NotYet(standing(state)),
+            Some(reached) => WaitOutcome::Reached(reached),
+            None if state.phase.is_final() => WaitOutcome::Never(self.never(state)),
+            None => WaitOutcome::NotYet(standing(state)),
         }
     }
 
@@ -155,7 +155,7 @@ impl Wait {
         };
         let next = match (&self.by, &state.phase) {
             (Some(_), Phase::Done(_)) => None,
-            // Only a person goes on from here; if the work is sent back, an agent has a turn again.
+            // A person decides next; if the work is sent back, an agent has a turn again.
             (Some(_), _) => Some(WaitFor::Turn.line(id)),
             (None, _) => {
                 inbox(state).into_iter().next().and_then(|item| item.answer.into_iter().next()).or(Some(status(id)))
@@ -166,7 +166,7 @@ impl Wait {
 
     fn never(&self, state: &BubbleState) -> String {
         let what = match (self.goal, &self.by) {
-            (Some(WaitFor::Answer), _) => "no question is open any more",
+            (Some(WaitFor::Answer), _) => "its questions are closed",
             (Some(WaitFor::Approval), _) | (None, None) => "it never waits for approval",
             (Some(WaitFor::Turn), _) | (None, Some(_)) => "there is no further turn",
         };
@@ -203,7 +203,7 @@ fn asked_of_person(state: &BubbleState) -> Option<Reached> {
     Some(Reached { reached: ReachedKind::Question, sentence, next: Some(item.reading()) })
 }
 
-/// How a bubble stands that nobody can go on with yet.
+/// Describes the state of a bubble while the caller has to wait.
 fn standing(state: &BubbleState) -> String {
     let (id, phase) = (&state.id, state.phase.name());
     match &state.phase {

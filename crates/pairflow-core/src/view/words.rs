@@ -1,6 +1,5 @@
 //! The phrases that several views share: who, how many, how long, how it ended.
 
-pub(crate) use crate::counted::counted as count;
 use crate::facts::{Certificate, Finding};
 use crate::facts::{Counted, FileChange, Outcome, Receipt};
 use crate::gates::{TestChange, TestChangeKind};
@@ -8,6 +7,7 @@ use crate::ids::Party;
 use crate::policy::Unmet;
 use crate::progress::Spent;
 use crate::safe::{safe_line, width};
+pub(crate) use crate::text::counted as count;
 use crate::time::Timestamp;
 
 /// How many columns an agent's text may take where it has to stay on one line of a page.
@@ -90,7 +90,7 @@ pub(crate) fn weakened(change: &TestChange) -> String {
         TestChangeKind::Skipped => "skipped",
         TestChangeKind::Weakened => "weakened",
         TestChangeKind::Expectation => "expects something else",
-        TestChangeKind::Unread => "not read whole",
+        TestChangeKind::Unread => "not fully read",
     };
     format!("{kind} in {}:{}: {}", one_line(&change.path), change.line, one_line(&change.what))
 }

@@ -20,7 +20,7 @@ pub struct Composer {
 
 /// What a pane shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Screen {
+pub struct PaneScreen {
     /// The visible text.
     pub text: String,
     /// The same lines without what is faint: a hint that stands where nothing was typed yet.
@@ -29,7 +29,7 @@ pub struct Screen {
     pub cursor: bool,
 }
 
-impl Screen {
+impl PaneScreen {
     /// Reads what a terminal shows, with the escape sequences of its colours and weights.
     pub fn read(styled: &str, cursor: bool) -> Self {
         let lines: Vec<Vec<Cell>> = cells(styled);
@@ -113,7 +113,7 @@ const FEET: [&str; 3] = ["⏵⏵", "for shortcuts", "esc to interrupt"];
 impl Composer {
     /// Returns what is typed where `screen` takes the next prompt; nothing if it takes none. Programs show earlier
     /// prompts, and the choices of a dialog, with the same mark: it is the last one that counts, and what stands around it.
-    pub fn input(&self, screen: &Screen) -> Option<String> {
+    pub fn input(&self, screen: &PaneScreen) -> Option<String> {
         let lines: Vec<&str> = screen.text.lines().collect();
         let lines = &lines[..lines.len() - self.status_line(&lines)];
         let at = lines.iter().rposition(|line| self.is_marked(line))?;
@@ -185,11 +185,11 @@ mod tests {
     use super::*;
 
     fn shows(composer: &Composer, text: &str, cursor: bool) -> bool {
-        composer.input(&Screen::read(text, cursor)).is_some()
+        composer.input(&PaneScreen::read(text, cursor)).is_some()
     }
 
     fn typed(composer: &Composer, styled: &str) -> String {
-        composer.input(&Screen::read(styled, true)).unwrap_or_else(|| panic!("no prompt: {styled}"))
+        composer.input(&PaneScreen::read(styled, true)).unwrap_or_else(|| panic!("no prompt: {styled}"))
     }
 
     #[test]

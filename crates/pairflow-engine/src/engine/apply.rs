@@ -1,17 +1,21 @@
 //! Load, decide, append: how every fact gets into a log.
+//!
+//! A retry with a key is compared with the record that has the key. A text that does not fit into a line of the log
+//! becomes an artifact, which is written first.
 
 use std::time::{Duration, Instant};
 
-use pairflow_core::bubble::{BubbleState, Command, Decided, Refusal, decide, earlier};
-use pairflow_core::counted::counted;
+use pairflow_core::bubble::{BubbleState, Command, Decided, PassCommand, Refusal, decide, earlier};
+use pairflow_core::facts::Finding;
 use pairflow_core::ids::{MsgId, Party};
-use pairflow_core::log::{Body, Envelope, Event, Lifecycle, Warning};
+use pairflow_core::log::{Body, Envelope, Event, GateDecision, Lifecycle, RetryKey, Warning};
 use pairflow_core::respond::handle;
+use pairflow_core::text::counted;
 use pairflow_core::view::inbox::inbox_ndjson;
 use pairflow_core::view::messages::message_file;
 
 use crate::engine::{Bubble, EngineError};
-use crate::store::{Loaded, Locked, Repaired, Source};
+use crate::store::{Loaded, Locked, Repaired, StateSource};
 
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -20,10 +24,10 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(10);
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What became of a command.
+/// The result of a command.
 #[derive(Debug, Clone)]
 pub struct Applied {
-    /// The record that stands for it; nothing if there was nothing to record.
+    /// The id of its record; nothing if there was nothing to record.
     pub id: Option<MsgId>,
     /// The state afterwards.
     pub state: BubbleState,
@@ -39,7 +43,7 @@ impl Bubble {
         let seen = self.log.load()?;
         let earlier = repeated(&seen.state, command);
         self.insist_same(earlier.as_ref().and_then(|applied| applied.id.as_ref()), command)?;
-        if let Some(applied) = earlier.clone().filter(|_| seen.from == Source::Cache) {
+        if let Some(applied) = earlier.clone().filter(|_| seen.from == StateSource::Cache) {
             return Ok(applied);
         }
         let mut decided = handle(&seen.state, command, self.engine.clock.now());
@@ -53,7 +57,7 @@ impl Bubble {
             return Ok(applied);
         }
         if log.loaded().head.seq != seen.head.seq {
-            // Someone was faster: what was right a moment ago is decided again on what is true now.
+            // Another process was faster: decide again on the present state.
             let again = handle(&log.loaded().state, command, self.engine.clock.now());
             decided = if decided.is_ok() { again.map_err(Refusal::lost_race) } else { again };
         }
@@ -101,13 +105,13 @@ impl Bubble {
         self.append_warning(&mut log, party, warning)
     }
 
-    /// Takes the lock. What a crash left at the end of the log and never counted is set aside, and the log says so.
+    /// Takes the lock. If a torn tail was moved to quarantine, the log records that.
     pub(crate) fn locked(&self) -> Result<Locked, EngineError> {
         let mut log = self.log.lock(PATIENCE)?;
         if let Some(Repaired::SetAside { torn, kept }) = log.repaired().cloned() {
             let name = kept.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let reason = format!(
-                "the log ended in {} of an append that was never acknowledged, at byte {}; they are in quarantine/{name}",
+                "the log ended in {} of an unacknowledged append at byte {}; they were moved to quarantine/{name}",
                 counted(torn.len, "byte"),
                 torn.offset
             );
@@ -133,7 +137,7 @@ impl Bubble {
             let _ = self.renew_brief(&log.loaded().state);
         }
         if decided.events.iter().any(|event| matches!(event.body, Body::DonePackage(_))) {
-            // Somebody may have deleted it since it was shown.
+            // It may have been deleted since it was shown.
             let _ = log.loaded().state.phase.request().map(|request| self.package(request));
         }
         Ok(Applied { id, state: log.loaded().state.clone(), repeated: false, repaired })
@@ -171,6 +175,32 @@ impl Bubble {
     fn refused(&self, command: &Command, state: &BubbleState, refusal: Refusal) -> EngineError {
         let caller = command.caller(state);
         EngineError::Refused { id: self.id.clone(), caller, refusal: Box::new(refusal) }
+    }
+
+    /// Insists that `command` says what the record `id`, which has the same key, says.
+    pub(crate) fn insist_same(&self, id: Option<&MsgId>, command: &Command) -> Result<(), EngineError> {
+        let (Some(RetryKey(key)), Some(id)) = (given(command), id) else { return Ok(()) };
+        let mut differs = false;
+        self.log.visit(&mut |envelope| differs |= envelope.id == *id && !is_same_command(&envelope, command))?;
+        if differs {
+            return Err(EngineError::BadInput(format!(
+                "the key '{key}' was already used for {id}, which has other content; use a new key for a new message"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Returns `text` as it goes into a line. A long one is stored, and `refs` gets the artifact's name.
+    pub fn inline(&self, text: &str, refs: &mut Vec<String>) -> Result<String, EngineError> {
+        if text.len() <= INLINE_LIMIT {
+            return Ok(text.to_owned());
+        }
+        let name = self.log.artifacts().put_hashed("text", "txt", text.as_bytes())?;
+        let uri = format!("artifact://{name}");
+        let head: String = text.chars().take(HEAD).collect();
+        let cut = format!("{head} … [cut: all {} bytes are in {uri}]", text.len());
+        refs.push(uri);
+        Ok(cut)
     }
 }
 
@@ -216,3 +246,62 @@ fn nothing_to_record(
         _ => None,
     }
 }
+
+/// The key that was given; one that was made of the content needs no comparison.
+fn given(command: &Command) -> Option<&RetryKey> {
+    match command {
+        Command::Pass(pass) => pass.key.as_ref(),
+        Command::AskHuman { key, .. }
+        | Command::Converged { key, .. }
+        | Command::Reply { key, .. }
+        | Command::Approve { key, .. }
+        | Command::Rework { key, .. } => key.as_ref(),
+        _ => None,
+    }
+}
+
+/// Whether a record says what `command` would have said.
+pub(crate) fn is_same_command(recorded: &Envelope, command: &Command) -> bool {
+    let sender = command.agent().map_or(Party::Human, |agent| Party::Agent(agent.clone()));
+    let same = match (&recorded.event.body, command) {
+        (Body::Pass(body), Command::Pass(pass)) => {
+            let beside = (&body.answers, &body.explanation, &body.steps, body.discuss);
+            let same = beside == (&pass.answers, &pass.explanation, &pass.steps, pass.discuss);
+            body.summary == pass.summary && body.reviewed == pass.reviewed && same && same_findings(body, pass)
+        }
+        (Body::HumanQuestion(body), Command::AskHuman { question, .. }) => body.question == *question,
+        (Body::Convergence(body), Command::Converged { summary, .. }) => body.summary == *summary,
+        (Body::HumanReply(body), Command::Reply { message, decision, question, .. }) => {
+            let asked = question.as_ref().is_none_or(|asked| recorded.event.in_reply_to.as_ref() == Some(asked));
+            body.message == *message && body.decision == *decision && asked
+        }
+        (Body::ApprovalDecision(body), Command::Approve { .. }) => body.decision == GateDecision::Approve,
+        (Body::ApprovalDecision(body), Command::Rework { message, findings, .. }) => {
+            body.decision != GateDecision::Approve && body.message == *message && body.findings == *findings
+        }
+        _ => false,
+    };
+    same && recorded.event.sender == sender
+}
+
+/// Whether both hand-overs found the same, as far as their sender said it.
+///
+/// Which row a finding reverses may be what pairflow made of it, so only two different ones tell them apart.
+fn same_findings(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
+    let same = |one: &Finding, other: &Finding| {
+        let said = |finding: &Finding| Finding { reverses: None, ..finding.as_said() };
+        let elsewhere = one.reverses.zip(other.reverses).is_some_and(|(one, other)| one != other);
+        said(one) == said(other) && !elsewhere
+    };
+    match (&body.findings, &pass.filed()) {
+        (Some(recorded), Some(said)) => {
+            recorded.len() == said.len() && recorded.iter().zip(said).all(|(one, other)| same(one, other))
+        }
+        (recorded, said) => recorded.is_none() == said.is_none(),
+    }
+}
+
+/// The longest text that is kept in a line itself, in bytes.
+pub const INLINE_LIMIT: usize = 32 * 1024;
+/// How much of a longer text is kept in the line.
+const HEAD: usize = 2000;

@@ -1,8 +1,8 @@
-//! How a command can end badly. Each kind has an exit code of its own.
+//! How a command can fail. Each kind has its own exit code.
 
 use std::path::PathBuf;
 
-use pairflow_core::bubble::{Caller, Refusal, Unseen};
+use pairflow_core::bubble::{Refusal, RefusedCaller, Unseen};
 use pairflow_core::config::ConfigErrors;
 use pairflow_core::ids::BubbleId;
 
@@ -13,13 +13,13 @@ use crate::workspace::WorkspaceError;
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The rules say no.
+    /// Refused by the rules.
     #[error("{refusal}")]
     Refused {
         /// Which bubble.
         id: BubbleId,
         /// Who asked.
-        caller: Caller,
+        caller: RefusedCaller,
         /// Why.
         refusal: Box<Refusal>,
     },
@@ -44,10 +44,10 @@ pub enum EngineError {
     /// There is nothing to show.
     #[error(transparent)]
     Unseen(#[from] Unseen),
-    /// The caller could not be told to be who it says.
+    /// The caller could not prove who it is.
     #[error("{0}")]
     NotProven(String),
-    /// Something the caller gave makes no sense.
+    /// Invalid input.
     #[error("{0}")]
     BadInput(String),
     /// The configuration is wrong.
@@ -62,18 +62,15 @@ pub enum EngineError {
     /// The workspace failed.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// No port is free.
-    #[error(transparent)]
-    Ports(#[from] crate::workspace::PortsError),
     /// An artifact could not be used.
     #[error(transparent)]
     Artifact(#[from] crate::store::ArtifactError),
-    /// An effect was tried and did not work; the bubble says so, too.
+    /// An effect failed; the bubble records that, too.
     #[error("{0}")]
     Effect(String),
-    /// An I/O error outside of pairflow.
+    /// An I/O error.
     #[error("{what}")]
-    World {
+    Io {
         /// What was tried.
         what: String,
         /// Why it failed.
@@ -82,9 +79,9 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Makes an error of the world out of an I/O error.
-    pub fn world(what: impl Into<String>, source: std::io::Error) -> Self {
-        Self::World { what: what.into(), source }
+    /// Makes an error out of what the system said when `what` was tried.
+    pub fn io(what: impl Into<String>, source: std::io::Error) -> Self {
+        Self::Io { what: what.into(), source }
     }
 }
 

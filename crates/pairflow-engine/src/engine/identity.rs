@@ -1,4 +1,4 @@
-//! Who is calling: tokens that agents prove themselves with.
+//! The tokens with which agents prove who they are, and the environment that they are started with.
 
 use pairflow_core::bubble::{BubbleState, Command};
 use pairflow_core::hash::{hex, sha256};
@@ -9,12 +9,12 @@ use crate::store::random;
 
 /// A secret that an agent process holds. Only its hash is ever stored.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct AgentToken(String);
 
-impl Token {
+impl AgentToken {
     /// Draws a new token: 256 random bits.
     pub fn draw() -> Result<Self, EngineError> {
-        let bytes = random().map_err(|error| EngineError::world("cannot draw random numbers for a token", error))?;
+        let bytes = random().map_err(|error| EngineError::io("cannot draw random numbers for a token", error))?;
         Ok(Self(hex(&bytes)))
     }
 
@@ -38,66 +38,61 @@ impl Bubble {
     /// Lets `agent` in with a new token; the old one is void.
     ///
     /// Returns the token with the state that it was recorded in.
-    pub fn mint(&self, agent: &AgentId) -> Result<(Token, BubbleState), EngineError> {
-        let token = Token::draw()?;
+    pub fn mint(&self, agent: &AgentId) -> Result<(AgentToken, BubbleState), EngineError> {
+        let token = AgentToken::draw()?;
         let applied = self.apply(&Command::MintToken { agent: agent.clone(), token_sha256: token.hash() })?;
         Ok((token, applied.state))
     }
 
     /// Whether `token` proves that the caller is `agent`.
-    pub fn prove(&self, state: &BubbleState, agent: &AgentId, token: &Token) -> Result<(), EngineError> {
+    pub fn prove(&self, state: &BubbleState, agent: &AgentId, token: &AgentToken) -> Result<(), EngineError> {
         let proven = state.presence.tokens.get(agent).is_some_and(|hash| *hash == token.hash());
         if proven {
             return Ok(());
         }
         let id = &self.id;
         Err(EngineError::NotProven(format!(
-            "the token does not prove that the caller is {agent} of bubble {id}; a person gets a new one with 'pairflow env {id} --agent {agent}'"
+            "the token is not that of {agent} in bubble {id}; get a new one with 'pairflow env {id} --agent {agent}'"
         )))
     }
-}
 
-impl Bubble {
     /// Returns the file in which an agent finds what its turn is about.
     pub fn brief(&self, agent: &AgentId) -> std::path::PathBuf {
         self.dir().join(format!("artifacts/brief-{agent}.md"))
     }
 }
 
-/// What an agent process needs to join a bubble.
-pub fn environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId, token: &Token) -> Vec<(String, String)> {
-    let mut env = vec![
-        ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
-        ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),
-        ("PAIRFLOW_AGENT".to_owned(), agent.to_string()),
-        ("PAIRFLOW_TOKEN".to_owned(), token.reveal().to_owned()),
-        ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
-    ];
-    if let Some(workspace) = &state.evidence.workspace {
-        env.extend(port_variables(workspace.port, workspace.ports));
-    }
-    env
+/// Returns the variables that an agent process needs to join a bubble.
+pub fn environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId, token: &AgentToken) -> Vec<(String, String)> {
+    agent_variables(bubble, state, agent, ("PAIRFLOW_TOKEN", token.reveal().to_owned()))
 }
 
-/// What an agent process needs that pairflow starts itself: its socket proves who it is, so it holds no secret.
+/// Returns the variables for an agent process that pairflow starts: its socket proves who it is, so it holds no secret.
 pub(crate) fn interactive_environment(bubble: &Bubble, state: &BubbleState, agent: &AgentId) -> Vec<(String, String)> {
-    let socket = bubble.control.seat_socket(&bubble.id, agent);
-    let mut env = vec![
-        ("PAIRFLOW_BUBBLE".to_owned(), bubble.id.to_string()),
-        ("PAIRFLOW_REPO".to_owned(), bubble.control.repo().display().to_string()),
-        ("PAIRFLOW_AGENT".to_owned(), agent.to_string()),
-        ("PAIRFLOW_SOCKET".to_owned(), socket.display().to_string()),
-        ("PAIRFLOW_BRIEF".to_owned(), bubble.brief(agent).display().to_string()),
+    let socket = bubble.control.seat_socket(&bubble.id, agent).display().to_string();
+    agent_variables(bubble, state, agent, ("PAIRFLOW_SOCKET", socket))
+}
+
+fn agent_variables(
+    bubble: &Bubble,
+    state: &BubbleState,
+    agent: &AgentId,
+    proof: (&str, String),
+) -> Vec<(String, String)> {
+    let variables = [
+        ("PAIRFLOW_BUBBLE", bubble.id.to_string()),
+        ("PAIRFLOW_REPO", bubble.control.repo().display().to_string()),
+        ("PAIRFLOW_AGENT", agent.to_string()),
+        proof,
+        ("PAIRFLOW_BRIEF", bubble.brief(agent).display().to_string()),
     ];
-    env.extend(state.evidence.workspace.iter().flat_map(|place| port_variables(place.port, place.ports)));
-    env
+    let ports = state.evidence.workspace.iter().flat_map(|record| port_variables(record.port, record.ports));
+    variables.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(ports).collect()
 }
 
 /// The leased ports, as agents and checks see them.
 pub(crate) fn port_variables(first: u16, count: u16) -> Vec<(String, String)> {
-    vec![
-        ("PORT".to_owned(), first.to_string()),
-        ("PORT_BASE".to_owned(), first.to_string()),
-        ("PORT_COUNT".to_owned(), count.to_string()),
-    ]
+    [("PORT", first), ("PORT_BASE", first), ("PORT_COUNT", count)]
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .to_vec()
 }

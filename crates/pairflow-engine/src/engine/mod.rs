@@ -1,30 +1,20 @@
-//! The engine's front door: load, decide, append. Every writer of the product goes through [`Bubble::apply`].
+//! The entry to the engine: load, decide, append. Every write to a log goes through [`Bubble::apply`].
 
 mod apply;
 mod brief;
 mod bubble;
 mod denial;
 mod error;
-mod foreign;
 mod identity;
-mod list;
-mod material;
-mod package;
 mod places;
-mod refs;
-mod same;
-mod spill;
-mod tracked;
 mod trust;
 
-pub use apply::Applied;
-pub use bubble::{Bubble, Engine};
+pub(crate) use apply::is_same_command;
+pub use apply::{Applied, INLINE_LIMIT};
+pub use bubble::{Bubble, Engine, Listed};
 pub use denial::Denial;
 pub use error::{EngineError, sentence};
-pub use identity::{Token, environment};
+pub use identity::{AgentToken, environment};
 pub(crate) use identity::{interactive_environment, port_variables};
-pub use list::Listed;
-pub use places::{Control, UserDirs};
-pub(crate) use same::says;
-pub use spill::INLINE_LIMIT;
+pub use places::{ControlDir, UserDirs};
 pub use trust::Agreed;

@@ -1,4 +1,4 @@
-//! Where things lie: the repository's control directory, and the user's own directories.
+//! Paths: the repository's control directory, and the user's own directories.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use crate::store::LogFiles;
 
 /// The control directory of a repository, `.pairflow/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Control {
+pub struct ControlDir {
     root: PathBuf,
 }
 
-impl Control {
+impl ControlDir {
     /// Names the control directory of the repository at `root`.
     pub fn of(root: &Path) -> Self {
         Self { root: root.to_owned() }
@@ -110,7 +110,7 @@ mod tests {
         for repo in ["/r".to_owned(), format!("/{}/{}", long(200), long(200))] {
             for bubble in ["a".to_owned(), "a-b".to_owned(), long(63)] {
                 for agent in ["tmux".to_owned(), "a".to_owned(), long(32)] {
-                    let control = Control::of(Path::new(&repo));
+                    let control = ControlDir::of(Path::new(&repo));
                     let path = control.seat_socket(&bubble.parse().unwrap(), &agent.parse().unwrap());
                     assert!(path.as_os_str().len() <= LONGEST, "{}", path.display());
                     assert_ne!(path.file_name().unwrap(), "tmux.sock");

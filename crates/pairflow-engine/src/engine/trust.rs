@@ -1,10 +1,9 @@
 //! Which commands a person has agreed to run for a repository: asked once, remembered, asked again when they change.
 //!
-//! What the repository's own file says is *trusted*, what pairflow detected is *confirmed*; neither stands for the other.
-//! Both are kept in one file of the user's state directory. Whatever is wrong with that file, the person is asked again.
+//! Commands of the repository's own file are *trusted*, detected ones *confirmed*; the two are kept apart, in one file of
+//! the user's state directory. If anything is wrong with that file, the person is asked again.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -33,28 +32,28 @@ pub enum Agreed {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Book {
+struct TrustFile {
     version: u32,
-    repositories: BTreeMap<PathBuf, Entry>,
+    repositories: BTreeMap<PathBuf, RepositoryTrust>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Entry {
+struct RepositoryTrust {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    trusted: Option<Signed>,
+    trusted: Option<HashedCommands>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    detected: Option<Signed>,
+    detected: Option<HashedCommands>,
 }
 
-/// Commands with their hash; where the two do not fit, somebody has edited the file.
+/// Commands with their hash; if the two do not match, the file was edited.
 #[derive(Debug, Serialize, Deserialize)]
-struct Signed {
+struct HashedCommands {
     hash: String,
     commands: CommandSet,
 }
 
-impl Entry {
-    fn of(&mut self, kind: Agreed) -> &mut Option<Signed> {
+impl RepositoryTrust {
+    fn of(&mut self, kind: Agreed) -> &mut Option<HashedCommands> {
         match kind {
             Agreed::Trusted => &mut self.trusted,
             Agreed::Detected => &mut self.detected,
@@ -79,7 +78,7 @@ impl Engine {
 
     /// Returns everything that the person agreed to: each repository with its trusted and its detected commands.
     pub fn all_agreed(&self) -> Vec<(PathBuf, [Option<CommandSet>; 2])> {
-        let both = |mut entry: Entry| [Agreed::Trusted, Agreed::Detected].map(|kind| entry.commands(kind));
+        let both = |mut entry: RepositoryTrust| [Agreed::Trusted, Agreed::Detected].map(|kind| entry.commands(kind));
         self.book().repositories.into_iter().map(|(repo, entry)| (repo, both(entry))).collect()
     }
 
@@ -95,7 +94,7 @@ impl Engine {
     pub fn agree(&self, repo: &Path, kind: Agreed, commands: &CommandSet) -> Result<(), EngineError> {
         let _writing = self.writing_book()?;
         let mut book = self.book();
-        let signed = Signed { hash: commands.hash(), commands: commands.clone() };
+        let signed = HashedCommands { hash: commands.hash(), commands: commands.clone() };
         *book.repositories.entry(repo.to_owned()).or_default().of(kind) = Some(signed);
         self.put_book(&book)
     }
@@ -112,29 +111,24 @@ impl Engine {
     }
 
     /// A book that is missing, damaged or of another form is an empty one.
-    fn book(&self) -> Book {
+    fn book(&self) -> TrustFile {
         let read = regular::read_up_to(&self.book_file(), MOST_BYTES)
             .ok()
-            .and_then(|bytes| serde_json::from_slice::<Book>(&bytes).ok());
+            .and_then(|bytes| serde_json::from_slice::<TrustFile>(&bytes).ok());
         read.filter(|book| book.version == VERSION)
-            .unwrap_or_else(|| Book { version: VERSION, repositories: BTreeMap::new() })
+            .unwrap_or_else(|| TrustFile { version: VERSION, repositories: BTreeMap::new() })
     }
 
-    fn put_book(&self, book: &Book) -> Result<(), EngineError> {
+    fn put_book(&self, book: &TrustFile) -> Result<(), EngineError> {
         let path = self.book_file();
         let json = serde_json::to_vec_pretty(book).expect("a map of texts is always writable as JSON");
-        let staged = path.with_extension(format!("{}.new", std::process::id()));
-        let written = write(&staged, &json).and_then(|()| std::fs::rename(&staged, &path));
-        written.map_err(|error| {
-            // The first failure is the one to tell.
-            let _ = std::fs::remove_file(&staged);
-            EngineError::world(format!("cannot write {}", path.display()), error)
-        })
+        regular::replace_with_mode(&path, &json, 0o600)
+            .map_err(|error| EngineError::io(format!("cannot write {}", path.display()), error))
     }
 
     fn writing_book(&self) -> Result<Guard, EngineError> {
         let dir = &self.dirs.state;
-        let failed = |error| EngineError::world(format!("cannot make {}", dir.display()), error);
+        let failed = |error| EngineError::io(format!("cannot make {}", dir.display()), error);
         std::fs::create_dir_all(dir).map_err(failed)?;
         let lock = self.dirs.state.join("trust.lock");
         let held = || EngineError::Effect(format!("another process holds {}; try again", lock.display()));
@@ -144,12 +138,4 @@ impl Engine {
     fn book_file(&self) -> PathBuf {
         self.dirs.state.join("trust.json")
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What a process that was killed left under this name is nobody's.
-    let _ = std::fs::remove_file(path);
-    let mut file = regular::create_new(path, 0o600)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }

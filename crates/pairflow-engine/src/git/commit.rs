@@ -8,20 +8,16 @@ use std::path::PathBuf;
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::{CommitIdentity, Person, Signing};
 
-use super::error::GitError;
-use super::head::{Head, head};
-use super::hooks::Runnable;
-use super::identity::commit_identity;
-use super::repo::{Repo, is_ancestor, resolve, unique};
-use super::run::{Call, Git};
-use super::snapshot::relay;
-use super::workspace::Workspace;
+use super::identity::RunnableHooks;
+use super::{
+    Git, GitCall, GitError, GitHead, Repo, Worktree, commit_identity, fetch_from_clone, head, is_ancestor, resolve,
+};
 
 /// What is to be committed.
 #[derive(Debug, Clone)]
 pub struct CommitRequest<'a> {
     /// Where. Its `base` becomes the only parent.
-    pub workspace: &'a Workspace,
+    pub workspace: &'a Worktree,
     /// The approved tree.
     pub tree: &'a TreeId,
     /// The bubble's branch.
@@ -30,13 +26,13 @@ pub struct CommitRequest<'a> {
     pub message: &'a str,
     /// Whether the repository's own hooks have a say.
     pub hooks: bool,
-    /// Who commits, as recorded; what is not recorded is as git says now.
+    /// Who commits, as recorded; the rest is taken from git's configuration now.
     pub identity: Option<&'a CommitIdentity>,
 }
 
 /// A commit that is on the bubble's branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
+pub struct BubbleCommit {
     /// The commit.
     pub commit: CommitId,
     /// What agents had committed on the branch before; kept at `refs/pairflow/<id>/old-tip`.
@@ -46,18 +42,18 @@ pub struct Committed {
     pub index_refreshed: bool,
 }
 
-/// How long git waits for a process that moves the same branch, in milliseconds: a disk may be slow.
+/// How long git waits for another process that moves the branch, in milliseconds.
 const REF_PATIENCE: &str = "5000";
 
 /// Makes the commit, or finds it if it is already there.
-pub fn commit(request: &CommitRequest<'_>) -> Result<Committed, GitError> {
+pub fn commit(request: &CommitRequest<'_>) -> Result<BubbleCommit, GitError> {
     request.workspace.connected()?;
     let git = request.workspace.git();
-    let message = tidy(request.message)?;
+    let message = normalize_message(request.message)?;
     let branch = format!("refs/heads/{}", request.branch);
     let tip = resolve(&git, &branch)?;
-    let identity = known(request.identity, &request.workspace.repo()?)?;
-    let making = Making { request, git: &git, branch: &branch, identity: &identity };
+    let identity = resolve_identity(request.identity, &request.workspace.repo()?)?;
+    let making = CommitAttempt { request, git: &git, branch: &branch, identity: &identity };
     let commit = match &tip {
         Some(tip) if making.is_made(tip, &message)? => tip.clone(),
         tip => making.make(tip.as_ref(), message)?,
@@ -67,11 +63,11 @@ pub fn commit(request: &CommitRequest<'_>) -> Result<Committed, GitError> {
     }
     let old_tip = resolve(&git, &request.workspace.private_ref("old-tip"))?;
     let index_refreshed = refresh_index(request, &git).is_ok_and(|done| done);
-    Ok(Committed { commit, old_tip, index_refreshed })
+    Ok(BubbleCommit { commit, old_tip, index_refreshed })
 }
 
-/// Returns who commits: as recorded, and as git says now where nothing is recorded.
-pub(super) fn known(recorded: Option<&CommitIdentity>, repo: &Repo) -> Result<CommitIdentity, GitError> {
+/// Returns who commits: as recorded, and where nothing is recorded, by git's configuration now.
+pub(super) fn resolve_identity(recorded: Option<&CommitIdentity>, repo: &Repo) -> Result<CommitIdentity, GitError> {
     let Some(recorded) = recorded else { return commit_identity(repo) };
     if recorded.author.is_some() && recorded.committer.is_some() {
         return Ok(recorded.clone());
@@ -92,7 +88,7 @@ pub(super) fn commit_as_person(
     let (Some(author), Some(committer)) = (&identity.author, &identity.committer) else {
         return Err(GitError::NoIdentity);
     };
-    let mut call = Call::new(["commit-tree", &tree.0, "-F", "-"]).input(message).durable();
+    let mut call = GitCall::new(["commit-tree", &tree.0, "-F", "-"]).input(message).durable();
     call = call.env("GIT_AUTHOR_NAME", &author.name).env("GIT_AUTHOR_EMAIL", &author.email);
     call = call.env("GIT_COMMITTER_NAME", &committer.name).env("GIT_COMMITTER_EMAIL", &committer.email);
     if let Some(signing) = &identity.signing {
@@ -101,9 +97,9 @@ pub(super) fn commit_as_person(
     let made = git.run(parents.iter().fold(call, |call, parent| call.arg("-p").arg(&parent.0)));
     let signs = identity.signing.is_some();
     let made = made.map_err(|error| match error {
-        GitError::Failed { stderr: said, .. } if signs => GitError::NotSigned { said },
+        GitError::Failed { stderr: said, .. } if signs => GitError::NotSigned(said),
         GitError::TimedOut { secs, .. } if signs => {
-            GitError::NotSigned { said: format!("the signing program did not end within {secs} seconds") }
+            GitError::NotSigned(format!("the signing program did not end within {secs} seconds"))
         }
         other => other,
     });
@@ -111,34 +107,37 @@ pub(super) fn commit_as_person(
 }
 
 /// Has a commit signed as recorded, whatever the configuration says by now.
-fn sign(git: &Git, call: Call, signing: &Signing, committer: &Person) -> Result<Call, GitError> {
+fn sign(git: &Git, call: GitCall, signing: &Signing, committer: &Person) -> Result<GitCall, GitError> {
     let Signing { format, program, key } = signing;
     let call = call.setting("gpg.format", format).setting(&format!("gpg.{format}.program"), program);
     match key {
         Some(key) => Ok(call.arg(format!("-S{key}"))),
         None if format != "ssh" => Ok(call.arg(format!("-S{committer}"))),
         // Only git knows the usual key, and it would take one that was set since.
-        None => match git.run(Call::new(["config", "--get", "user.signingKey"]).raw_config().accept(&[0, 1]))?.code {
-            0 => Err(GitError::NotSigned { said: "user.signingKey was set after the bubble was created".to_owned() }),
-            _ => Ok(call.arg("-S")),
-        },
+        None => {
+            match git.run(GitCall::new(["config", "--get", "user.signingKey"]).unpinned_config().accept(&[0, 1]))?.code
+            {
+                0 => Err(GitError::NotSigned("user.signingKey was set after the bubble was created".to_owned())),
+                _ => Ok(call.arg("-S")),
+            }
+        }
     }
 }
 
-/// A commit in the making.
-struct Making<'a> {
+/// One attempt to make the commit.
+struct CommitAttempt<'a> {
     request: &'a CommitRequest<'a>,
     git: &'a Git,
     branch: &'a str,
     identity: &'a CommitIdentity,
 }
 
-impl Making<'_> {
+impl CommitAttempt<'_> {
     /// Whether `tip` is this very commit, made by an attempt whose end was not recorded.
     fn is_made(&self, tip: &CommitId, message: &str) -> Result<bool, GitError> {
         let (request, git) = (self.request, self.git);
         let format = "--format=%T%n%P%n%an <%ae>%n%cn <%ce>%n%B";
-        let shown = git.run(Call::new(["show", "-s", "--no-show-signature", "--no-mailmap", format, &tip.0]))?;
+        let shown = git.run(GitCall::new(["show", "-s", "--no-show-signature", "--no-mailmap", format, &tip.0]))?;
         let shown = String::from_utf8_lossy(&shown.stdout);
         let mut parts = shown.splitn(5, '\n');
         let mut next = |expected: Option<String>| expected.as_deref() == parts.next();
@@ -159,7 +158,7 @@ impl Making<'_> {
     fn make(&self, tip: Option<&CommitId>, message: String) -> Result<CommitId, GitError> {
         let (request, git, branch) = (self.request, self.git, self.branch);
         let message = if request.hooks { self.ask_hooks(message)? } else { message };
-        let said = message.clone();
+        let original = message.clone();
         let base = &request.workspace.base;
         let commit = commit_as_person(git, request.tree, &[base], message, self.identity)?;
         let zero = CommitId("0".repeat(base.0.len()));
@@ -172,7 +171,7 @@ impl Making<'_> {
         }
         moves += "prepare\ncommit\n";
         let moved = git.run(
-            Call::new(["update-ref", "-m", "pairflow: commit", "--stdin"])
+            GitCall::new(["update-ref", "-m", "pairflow: commit", "--stdin"])
                 .input(moves)
                 .setting("core.filesRefLockTimeout", REF_PATIENCE)
                 .durable(),
@@ -180,29 +179,45 @@ impl Making<'_> {
         let Err(error) = moved else { return Ok(commit) };
         // The git of an attempt that was killed may live a moment longer than it, and have made the very same commit.
         match resolve(git, branch).ok().flatten() {
-            Some(found) if self.is_made(&found, &said).is_ok_and(|made| made) => Ok(found),
+            Some(found) if self.is_made(&found, &original).is_ok_and(|made| made) => Ok(found),
             _ => Err(moved_error(git, branch, tip.unwrap_or(&zero), error)),
         }
     }
 
     /// Runs the hooks on exactly what is to be committed, and returns the message that they leave.
     fn ask_hooks(&self, message: String) -> Result<String, GitError> {
-        let workspace = self.request.workspace;
-        let hooks = Runnable::of(workspace, self.identity.hooks.as_ref())?;
-        let dir = workspace.runtime_dir();
-        std::fs::create_dir_all(&dir).map_err(|source| GitError::io("create", &dir, source))?;
-        let own = format!("{}.{}", std::process::id(), unique());
-        let (index, text) = (dir.join(format!("commit-index.{own}")), dir.join(format!("COMMIT_EDITMSG.{own}")));
-        let asked = ask_hooks_with(self.request, &hooks, (&index, &text), message);
-        let _ = std::fs::remove_file(index);
-        let _ = std::fs::remove_file(text);
-        asked
+        let CommitRequest { workspace, tree, .. } = *self.request;
+        let hooks = RunnableHooks::of(workspace, self.identity.hooks.as_ref())?;
+        let files = workspace.private_dir("commit-")?;
+        let (index, text) = (files.path().join("index"), files.path().join("COMMIT_EDITMSG"));
+        let git = workspace.git_inside();
+        git.run(GitCall::new(["read-tree", &tree.0]).index(&index))?;
+        git.run(GitCall::new(["update-index", "-q", "--refresh"]).index(&index).accept(&[0, 1]))?;
+        crate::regular::write(&text, message).map_err(GitError::io("write", &text))?;
+        let run = |hook: &'static str, args: &[&PathBuf]| {
+            let call = GitCall::new(["hook", "run", "--ignore-missing", hook])
+                .index(&index)
+                .setting("core.hooksPath", hooks.path())
+                .filtered_env();
+            let call = args.iter().fold(call.arg("--"), GitCall::arg).env("GIT_LITERAL_PATHSPECS", "0");
+            git.run(call.within(std::time::Duration::from_secs(600))).map_err(|error| match error {
+                GitError::Failed { stderr, .. } => GitError::HookRefused { hook, output: stderr },
+                other => other,
+            })
+        };
+        run("pre-commit", &[])?;
+        if git.run(GitCall::new(["write-tree"]).index(&index))?.tree()? != *tree {
+            return Err(GitError::HookChangedTree);
+        }
+        run("commit-msg", &[&text])?;
+        let message = crate::regular::read_text(&text).map_err(GitError::io("read", &text))?;
+        normalize_message(&message)
     }
 }
 
 /// Whether a commit has a signature, good or bad.
 fn is_signed(git: &Git, commit: &CommitId) -> Result<bool, GitError> {
-    let shown = git.run(Call::new(["cat-file", "commit", &commit.0]))?;
+    let shown = git.run(GitCall::new(["cat-file", "commit", &commit.0]))?;
     let headers = String::from_utf8_lossy(&shown.stdout);
     Ok(headers.lines().take_while(|line| !line.is_empty()).any(|line| line.starts_with("gpgsig")))
 }
@@ -218,47 +233,17 @@ pub(super) fn moved_error(git: &Git, branch: &str, expected: &CommitId, error: G
     }
 }
 
-fn ask_hooks_with(
-    request: &CommitRequest<'_>,
-    hooks: &Runnable,
-    (index, text): (&PathBuf, &PathBuf),
-    message: String,
-) -> Result<String, GitError> {
-    let git = request.workspace.git_inside();
-    git.run(Call::new(["read-tree", &request.tree.0]).index(index))?;
-    git.run(Call::new(["update-index", "-q", "--refresh"]).index(index).accept(&[0, 1]))?;
-    crate::regular::write(text, message).map_err(|source| GitError::io("write", text, source))?;
-    let run = |hook: &'static str, args: &[&PathBuf]| {
-        let call = Call::new(["hook", "run", "--ignore-missing", hook])
-            .index(index)
-            .setting("core.hooksPath", &hooks.dir)
-            .bounded();
-        let call = args.iter().fold(call.arg("--"), Call::arg).env("GIT_LITERAL_PATHSPECS", "0");
-        git.run(call.within(std::time::Duration::from_secs(600))).map_err(|error| match error {
-            GitError::Failed { stderr, .. } => GitError::HookRefused { hook, output: stderr },
-            other => other,
-        })
-    };
-    run("pre-commit", &[])?;
-    if git.run(Call::new(["write-tree"]).index(index))?.tree()? != *request.tree {
-        return Err(GitError::HookChangedTree);
-    }
-    run("commit-msg", &[text])?;
-    let message = crate::regular::read_text(text).map_err(|source| GitError::io("read", text, source))?;
-    tidy(&message)
-}
-
-/// Brings the commit of a clone into the repository, on a branch that nobody else has.
+/// Fetches the commit of a clone into the repository, on a branch that must not exist yet.
 fn deliver(request: &CommitRequest<'_>, branch: &str, commit: &CommitId) -> Result<(), GitError> {
     let note = request.workspace.private_ref("commit");
-    relay(request.workspace, branch, &note, &commit.0)?;
+    fetch_from_clone(request.workspace, branch, &note, &commit.0)?;
     let git = request.workspace.repo()?.git();
     match resolve(&git, branch)? {
         Some(tip) if tip == *commit => Ok(()),
         Some(tip) => Err(GitError::BranchTaken { branch: request.branch.to_owned(), tip }),
         None => {
             let zero = "0".repeat(commit.0.len());
-            git.run(Call::new(["update-ref", branch, &commit.0, &zero]).durable()).map(drop)
+            git.run(GitCall::new(["update-ref", branch, &commit.0, &zero]).durable()).map(drop)
         }
     }
 }
@@ -266,7 +251,7 @@ fn deliver(request: &CommitRequest<'_>, branch: &str, commit: &CommitId) -> Resu
 /// Makes the worktree's index show the new commit, so that `git status` lists later edits only. No file is touched.
 fn refresh_index(request: &CommitRequest<'_>, git: &Git) -> Result<bool, GitError> {
     let workspace = request.workspace;
-    if head(&workspace.git_dir) != Head::Branch(request.branch.to_owned()) {
+    if head(&workspace.git_dir) != GitHead::Branch(request.branch.to_owned()) {
         return Ok(false);
     }
     show_in_index(workspace, git, &request.tree.0)?;
@@ -274,13 +259,13 @@ fn refresh_index(request: &CommitRequest<'_>, git: &Git) -> Result<bool, GitErro
 }
 
 /// Sets the worktree's own index to a tree, without touching a file.
-pub(crate) fn show_in_index(workspace: &Workspace, git: &Git, tree: &str) -> Result<(), GitError> {
-    git.run(Call::new(["read-tree", "--reset", tree]).index(&workspace.index()).whole())?;
-    let refresh = Call::new(["update-index", "-q", "--refresh"]).index(&workspace.index());
+pub(crate) fn show_in_index(workspace: &Worktree, git: &Git, tree: &str) -> Result<(), GitError> {
+    git.run(GitCall::new(["read-tree", "--reset", tree]).index(&workspace.index()).whole())?;
+    let refresh = GitCall::new(["update-index", "-q", "--refresh"]).index(&workspace.index());
     git.run(refresh.accept(&[0, 1])).map(drop)
 }
 
-fn tidy(message: &str) -> Result<String, GitError> {
+fn normalize_message(message: &str) -> Result<String, GitError> {
     let message = message.trim();
     if message.is_empty() { Err(GitError::EmptyMessage) } else { Ok(format!("{message}\n")) }
 }

@@ -7,15 +7,12 @@ use pairflow_core::ids::{BubbleId, CommitId};
 /// Why git did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// There is no git on the search path.
+    /// git is not on the search path.
     #[error("git was not found; install git 2.40 or newer and make sure that it is on PATH")]
     Missing,
-    /// The git of this machine does not know what it was asked for.
-    #[error("git {found} is too old for this: pairflow needs git 2.40 or newer")]
-    TooOld {
-        /// Which version is there.
-        found: String,
-    },
+    /// This version of git is too old.
+    #[error("git {0} is too old for this: pairflow needs git 2.40 or newer")]
+    TooOld(String),
     /// A file or directory could not be used.
     #[error("cannot {what} {}", .path.display())]
     Io {
@@ -36,23 +33,23 @@ pub enum GitError {
         /// What git said, trimmed.
         stderr: String,
     },
-    /// git did not end in time; its process group was killed.
-    #[error("git {args} did not end within {secs} seconds and was stopped")]
+    /// git did not finish in time; its process group was killed.
+    #[error("git {args} timed out after {secs} seconds and was stopped")]
     TimedOut {
         /// The arguments of the call.
         args: String,
         /// How long it was waited for.
         secs: u64,
     },
-    /// git waited for a file that is none; its process group was killed.
-    #[error("git {args} cannot go on: {} is not a regular file; remove it", .path.display())]
+    /// A FIFO or device blocked git; its process group was killed.
+    #[error("git {args} is blocked: {} is not a regular file; remove it", .path.display())]
     Blocked {
         /// The arguments of the call.
         args: String,
         /// What git would read.
         path: PathBuf,
     },
-    /// git wrote more than anybody asked for.
+    /// git wrote more than the limit.
     #[error("git {args} wrote more than {limit} bytes and was stopped")]
     TooMuchOutput {
         /// The arguments of the call.
@@ -60,46 +57,34 @@ pub enum GitError {
         /// What was allowed.
         limit: usize,
     },
-    /// git answered in a form that is not its documented one.
-    #[error("git {args} answered {said:?}, which was not expected")]
+    /// The output of git does not have its documented form.
+    #[error("unexpected output of git {args}: {said:?}")]
     Unexpected {
         /// The arguments of the call.
         args: String,
         /// The beginning of the answer.
         said: String,
     },
-    /// The path lies in no repository.
-    #[error("{} is not inside a git repository; change to your project's directory, or name it with --repo (a project without a repository gets one by `git init` in its own directory)", .path.display())]
-    NotARepository {
-        /// The path that was asked for.
-        path: PathBuf,
-    },
+    /// This path is not in a repository.
+    #[error("{} is not inside a git repository; change to your project's directory, or name it with --repo (to make one of your project, run `git init` in its directory)", .0.display())]
+    NotARepository(PathBuf),
     /// The repository has no working tree.
-    #[error("{} is a bare repository; use a clone of it that has files", .path.display())]
-    Bare {
-        /// The repository.
-        path: PathBuf,
-    },
+    #[error("{} is a bare repository; use a clone of it that has files", .0.display())]
+    Bare(PathBuf),
     /// The repository has no commit.
     #[error(
-        "{} has no commit yet, so there is nothing to cut a branch from; make one with `git commit --allow-empty -m start`",
-        .path.display()
+        "{} has no commit yet, so no branch can start from it; make one with `git commit --allow-empty -m start`",
+        .0.display()
     )]
-    Empty {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// The repository keeps its refs in a format that pairflow does not read.
+    Empty(PathBuf),
+    /// The repository keeps its refs in an unsupported format.
     #[error(
         "{} keeps its refs as a reftable, which pairflow does not support; convert them with \
          `git refs migrate --ref-format=files`",
-        .path.display()
+        .0.display()
     )]
-    Reftable {
-        /// The repository.
-        path: PathBuf,
-    },
-    /// A path cannot be shown and recorded as it is.
+    Reftable(PathBuf),
+    /// A path cannot be shown or recorded as text.
     #[error("the path {path:?} {why}, so pairflow cannot record it as it is; rename that directory")]
     OddPath {
         /// The path.
@@ -107,12 +92,9 @@ pub enum GitError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Only a linked worktree is there, and the repository does not say where its main one is.
-    #[error("the main checkout of {} cannot be found; run the command inside it", .path.display())]
-    NoMainCheckout {
-        /// The git directory.
-        path: PathBuf,
-    },
+    /// The main checkout of this git directory is unknown.
+    #[error("the main checkout of {} cannot be found; run the command inside it", .0.display())]
+    NoMainCheckout(PathBuf),
     /// There is no such branch.
     #[error("there is no branch {name}{}", near_names(.near))]
     UnknownBranch {
@@ -123,23 +105,20 @@ pub enum GitError {
     },
     /// The worktree's directory was removed.
     #[error(
-        "the worktree {} is gone; its snapshots are kept, and `pairflow resume` makes it anew",
-        .path.display()
+        "the worktree {} is gone; its snapshots are kept, and `pairflow resume` restores it",
+        .0.display()
     )]
-    WorktreeGone {
-        /// Where it was.
-        path: PathBuf,
-    },
-    /// What lies where the worktree should be is something else.
-    #[error("{} is not the worktree of this bubble: {why}; nothing was done with it. Move it away, then 'pairflow resume' makes the worktree again", .path.display())]
+    WorktreeGone(PathBuf),
+    /// The directory in place of the worktree is not this bubble's.
+    #[error("{} is not the worktree of this bubble: {why}; nothing was changed. Move it away, then run `pairflow resume` to restore the worktree", .path.display())]
     NotOurs {
         /// Where the worktree should be.
         path: PathBuf,
         /// What is there instead.
         why: String,
     },
-    /// The repository does not know the worktree any more, or the other way round.
-    #[error("the worktree {} and the repository's record of it, {}, do not point to each other any more; 'pairflow resume' repairs that", .path.display(), .git_dir.display())]
+    /// The worktree and the repository no longer point to each other.
+    #[error("the worktree {} and the repository's record of it, {}, no longer point to each other; `pairflow resume` repairs that", .path.display(), .git_dir.display())]
     Unlinked {
         /// The worktree.
         path: PathBuf,
@@ -148,51 +127,36 @@ pub enum GitError {
         /// Whether the worktree still names the repository.
         named: bool,
     },
-    /// A git directory that shares nothing claims to share its refs with another one.
-    #[error("{} leads git to another repository; remove that file", .path.display())]
-    Redirected {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Files that git does not know lie where the base branch has files.
-    #[error("the update would write over {}; move that away first; nothing was changed", .files.join(", "))]
-    WouldOverwrite {
-        /// The files.
-        files: Vec<String>,
-    },
-    /// A repository lies inside the worktree, and git would keep only its name.
-    #[error("{} is a git repository inside the worktree; remove it, or list it in .gitignore", .path.display())]
-    NestedRepository {
-        /// Where it lies, relative to the worktree.
-        path: PathBuf,
-    },
-    /// A file of the worktree cannot be read.
-    #[error("{} cannot be read; correct its permissions, or list it in .gitignore", .path.display())]
-    Unreadable {
-        /// Which file, relative to the worktree.
-        path: PathBuf,
-    },
-    /// git does not know who the person is.
+    /// This file redirects git to another git directory.
+    #[error("{} redirects git to another repository; remove that file", .0.display())]
+    Redirected(PathBuf),
+    /// These untracked files are where the base branch has files.
+    #[error("the update would write over {}; move that away first; nothing was changed", .0.join(", "))]
+    WouldOverwrite(Vec<String>),
+    /// There is a repository inside the worktree, at this path; git would record only its commit.
+    #[error("{} is a git repository inside the worktree; remove it, or list it in .gitignore", .0.display())]
+    NestedRepository(PathBuf),
+    /// This file of the worktree cannot be read.
+    #[error("{} cannot be read; correct its permissions, or list it in .gitignore", .0.display())]
+    Unreadable(PathBuf),
+    /// No name or address is configured for commits.
     #[error(
         "git does not know who commits; run `git config --global user.name \"Your Name\"` and \
          `git config --global user.email you@example.com`"
     )]
     NoIdentity,
-    /// The person signs commits, and that did not work.
+    /// The commit could not be signed, for this reason.
     #[error(
-        "git could not sign the commit: {said}; unlock the key in this shell (`ssh-add`, or `gpg --clearsign` once with \
+        "git could not sign the commit: {0}; unlock the key in this shell (`ssh-add`, or `gpg --clearsign` once with \
          GPG_TTY set) and try again, or turn signatures off with `git config --global commit.gpgSign false` and \
          `pairflow config set ID identity=current`"
     )]
-    NotSigned {
-        /// What git said.
-        said: String,
-    },
+    NotSigned(String),
     /// A commit needs a message.
     #[error("the commit message is empty; give one with --message")]
     EmptyMessage,
-    /// A branch is not where it was a moment ago.
-    #[error("{branch} moved while it was used: {} was expected, {} found; try again", .expected.short(), found_commit(.found))]
+    /// A branch was moved by another process.
+    #[error("{branch} moved in the meantime: expected {}, found {}; try again", .expected.short(), found_commit(.found))]
     BranchMoved {
         /// The branch.
         branch: String,
@@ -201,7 +165,7 @@ pub enum GitError {
         /// What it points to.
         found: Option<CommitId>,
     },
-    /// The repository already has a branch of the bubble's name, with something else on it.
+    /// The repository already has a branch of this name, at another commit.
     #[error(
         "{branch} already exists at {}; rename it with `git branch -m {branch} NEW-NAME` and try again",
         .tip.short()
@@ -212,7 +176,7 @@ pub enum GitError {
         /// What it points to.
         tip: CommitId,
     },
-    /// A hook said no.
+    /// A hook refused the commit.
     #[error("the {hook} hook refused the commit: {output}")]
     HookRefused {
         /// Which hook.
@@ -220,18 +184,15 @@ pub enum GitError {
         /// What it said.
         output: String,
     },
-    /// It is not known which hooks there were when the bubble was created.
+    /// The hooks were not recorded when this bubble was created.
     #[error(
-        "the hooks of this repository were not recorded for this bubble, so they are not run; look at them, then: \
-         pairflow config set {id} identity=current; or commit without --hooks"
+        "the hooks of this repository were not recorded for this bubble, so they are not run; review them, then run: \
+         pairflow config set {0} identity=current; or commit without --hooks"
     )]
-    HooksUnknown {
-        /// Which bubble.
-        id: BubbleId,
-    },
-    /// Hooks outside of the tree are not what they were.
+    HooksUnknown(BubbleId),
+    /// Hooks outside of the tree have changed.
     #[error(
-        "hooks in {} have changed since they were recorded for this bubble, so they are not run ({}); look at them, then: \
+        "hooks in {} have changed since they were recorded for this bubble, so they are not run ({}); review them, then run: \
          pairflow config set {id} identity=current; or commit without --hooks",
         .dir.display(), changed_files(.files)
     )]
@@ -243,7 +204,7 @@ pub enum GitError {
         /// The changed files.
         files: Vec<String>,
     },
-    /// Hooks that would be files of the repository are not on the base.
+    /// Hooks in the worktree are not on the base.
     #[error(
         "{} in {path} is not on the base (git ignores it, or the work added it), so it is not run; commit without --hooks",
         .hooks.join(", ")
@@ -254,13 +215,13 @@ pub enum GitError {
         /// Which ones.
         hooks: Vec<&'static str>,
     },
-    /// A hook staged something else than what was approved.
+    /// A hook changed what would be committed.
     #[error(
         "the pre-commit hook changed what would be committed; commit without --hooks, or request rework so that the \
          change is reviewed"
     )]
     HookChangedTree,
-    /// The new base and the bubble's work do not fit together.
+    /// The new base and the bubble's work conflict.
     #[error("the base branch and the bubble's work conflict in {}; nothing was changed", .files.join(", "))]
     UpdateConflict {
         /// The base that was to be merged.
@@ -268,7 +229,7 @@ pub enum GitError {
         /// The files in conflict.
         files: Vec<String>,
     },
-    /// A checkout has changes that a merge could touch.
+    /// A checkout has uncommitted changes.
     #[error("{} has uncommitted changes ({}); commit or stash them first", .path.display(), .files.join(", "))]
     Dirty {
         /// The checkout.
@@ -284,18 +245,15 @@ pub enum GitError {
         /// The branch.
         branch: String,
     },
-    /// Two sides of a merge conflict, so there is nothing to advance to.
-    #[error("the merge conflicts in {}; bring the base into the bubble with `pairflow bubble update` first", .files.join(", "))]
-    MergeConflict {
-        /// The files in conflict.
-        files: Vec<String>,
-    },
+    /// The merge conflicts in these files.
+    #[error("the merge conflicts in {}; bring the base into the bubble with `pairflow bubble update` first", .0.join(", "))]
+    MergeConflict(Vec<String>),
 }
 
 impl GitError {
-    /// Makes an error out of what the system said about `path`.
-    pub(crate) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
-        Self::Io { what, path: path.to_owned(), source }
+    /// Makes an error out of what the system said when `what` was tried with `path`.
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |source| Self::Io { what, path: path.to_owned(), source }
     }
 }
 

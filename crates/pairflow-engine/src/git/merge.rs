@@ -1,6 +1,6 @@
-//! How a bubble's commit reaches the base branch: planned without touching anything, then done in one step.
+//! Brings a bubble's commit to the base branch: planned without changing anything, then done in one step.
 //!
-//! A branch that somebody has checked out is never moved behind their back.
+//! A branch that is checked out anywhere is not moved, unless the caller asks for it from a clean checkout.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,11 +8,8 @@ use std::time::Duration;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::CommitIdentity;
 
-use super::commit::{commit_as_person, known, moved_error};
-use super::error::GitError;
-use super::head::{Head, head};
-use super::repo::{Repo, is_ancestor, linked};
-use super::run::{Call, Git};
+use super::commit::{commit_as_person, moved_error, resolve_identity};
+use super::{Git, GitCall, GitError, GitHead, Repo, head, is_ancestor, linked};
 
 const MERGE_TREE: [&str; 5] = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
 
@@ -32,7 +29,7 @@ pub struct MergeRequest<'a> {
     pub bubble_branch: &'a str,
     /// The bubble's commit.
     pub commit: &'a CommitId,
-    /// Who merges, as recorded; what is not recorded is as git says now.
+    /// Who merges, as recorded; the rest is taken from git's configuration now.
     pub identity: Option<&'a CommitIdentity>,
 }
 
@@ -42,12 +39,12 @@ pub struct MergePlan {
     /// Where the base branch was when the plan was made.
     pub tip: CommitId,
     /// What kind of merge it is.
-    pub how: How,
+    pub how: MergeKind,
 }
 
 /// What kind of merge it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum How {
+pub enum MergeKind {
     /// The base branch has the commit already.
     AlreadyIn,
     /// The base branch only has to be moved to the commit.
@@ -60,10 +57,10 @@ pub enum How {
 
 /// What became of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Advanced {
+pub enum MergeOutcome {
     /// The base branch has the work; it points to this commit.
     Moved(CommitId),
-    /// Somebody has the base branch checked out, so it was left alone.
+    /// The base branch is checked out, so it was not moved.
     CheckedOut {
         /// Where.
         at: PathBuf,
@@ -72,22 +69,16 @@ pub enum Advanced {
     },
 }
 
-/// The result of merging two commits in memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MergedTree {
-    /// They fit together.
-    Tree(TreeId),
-    /// They conflict in these files.
-    Conflict(Vec<String>),
-}
+/// The result of merging two commits in memory: the tree, or the files in which they conflict.
+pub type MergedTree = Result<TreeId, Vec<String>>;
 
 impl MergePlan {
     /// Returns the commit that the base branch would point to; nothing if there is a conflict.
     pub fn result(&self) -> Option<&CommitId> {
         match &self.how {
-            How::AlreadyIn => Some(&self.tip),
-            How::FastForward(commit) | How::Join(commit) => Some(commit),
-            How::Conflict(_) => None,
+            MergeKind::AlreadyIn => Some(&self.tip),
+            MergeKind::FastForward(commit) | MergeKind::Join(commit) => Some(commit),
+            MergeKind::Conflict(_) => None,
         }
     }
 }
@@ -97,13 +88,13 @@ pub fn plan_merge(request: &MergeRequest<'_>) -> Result<MergePlan, GitError> {
     let git = request.repo.git();
     let tip = request.repo.resolve_branch(request.base_branch)?;
     let how = if is_ancestor(&git, request.commit, &tip)? {
-        How::AlreadyIn
+        MergeKind::AlreadyIn
     } else if is_ancestor(&git, &tip, request.commit)? {
-        How::FastForward(request.commit.clone())
+        MergeKind::FastForward(request.commit.clone())
     } else {
         match merge_tree(&git, &tip, request.commit, None)? {
-            MergedTree::Tree(tree) => How::Join(join(request, &git, &tip, &tree)?),
-            MergedTree::Conflict(files) => How::Conflict(files),
+            Ok(tree) => MergeKind::Join(commit_join(request, &git, &tip, &tree)?),
+            Err(files) => MergeKind::Conflict(files),
         }
     };
     Ok(MergePlan { tip, how })
@@ -111,11 +102,11 @@ pub fn plan_merge(request: &MergeRequest<'_>) -> Result<MergePlan, GitError> {
 
 /// Moves the base branch as planned, unless it moved in the meantime. With `here`, a clean checkout of the base branch
 /// at that path is brought along; without it, a checked-out branch is left alone.
-pub fn merge(request: &MergeRequest<'_>, plan: &MergePlan, here: Option<&Path>) -> Result<Advanced, GitError> {
+pub fn merge(request: &MergeRequest<'_>, plan: &MergePlan, here: Option<&Path>) -> Result<MergeOutcome, GitError> {
     let to = match &plan.how {
-        How::AlreadyIn => return Ok(Advanced::Moved(plan.tip.clone())),
-        How::Conflict(files) => return Err(GitError::MergeConflict { files: files.clone() }),
-        How::FastForward(commit) | How::Join(commit) => commit,
+        MergeKind::AlreadyIn => return Ok(MergeOutcome::Moved(plan.tip.clone())),
+        MergeKind::Conflict(files) => return Err(GitError::MergeConflict(files.clone())),
+        MergeKind::FastForward(commit) | MergeKind::Join(commit) => commit,
     };
     let git = request.repo.git();
     if let Some(path) = here {
@@ -123,15 +114,15 @@ pub fn merge(request: &MergeRequest<'_>, plan: &MergePlan, here: Option<&Path>) 
     }
     if let Some(at) = checked_out_at(request.repo, &git, request.base_branch)? {
         let name = match plan.how {
-            How::Join(_) => format!("refs/pairflow/{}/merge", request.id),
+            MergeKind::Join(_) => format!("refs/pairflow/{}/merge", request.id),
             _ => request.bubble_branch.to_owned(),
         };
-        return Ok(Advanced::CheckedOut { at, line: format!("git merge --ff-only {name}") });
+        return Ok(MergeOutcome::CheckedOut { at, line: format!("git merge --ff-only {name}") });
     }
     let branch = format!("refs/heads/{}", request.base_branch);
-    let call = Call::new(["update-ref", "-m", "pairflow: merge", &branch, &to.0, &plan.tip.0]).durable();
+    let call = GitCall::new(["update-ref", "-m", "pairflow: merge", &branch, &to.0, &plan.tip.0]).durable();
     git.run(call).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;
-    Ok(Advanced::Moved(to.clone()))
+    Ok(MergeOutcome::Moved(to.clone()))
 }
 
 /// Merges two commits without touching any file or branch. `base` replaces their common ancestor.
@@ -142,21 +133,21 @@ pub fn merge_tree(
     base: Option<&CommitId>,
 ) -> Result<MergedTree, GitError> {
     let (tree, files) = merge_marked(git, ours, theirs, base)?;
-    Ok(if files.is_empty() { MergedTree::Tree(tree) } else { MergedTree::Conflict(files) })
+    Ok(if files.is_empty() { Ok(tree) } else { Err(files) })
 }
 
 /// Returns the files in which two commits conflict. Not even an object is written to the repository.
 pub fn conflicts(repo: &Repo, ours: &CommitId, theirs: &CommitId) -> Result<Vec<String>, GitError> {
     let place = std::env::temp_dir();
-    let aside = tempfile::tempdir_in(&place).map_err(|source| GitError::io("make a directory in", &place, source))?;
-    let call = Call::new(MERGE_TREE).env("GIT_OBJECT_DIRECTORY", aside.path());
+    let aside = tempfile::tempdir_in(&place).map_err(GitError::io("make a directory in", &place))?;
+    let call = GitCall::new(MERGE_TREE).env("GIT_OBJECT_DIRECTORY", aside.path());
     let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repo.common_dir.join("objects"));
     Ok(merged(&repo.git(), call.arg(&ours.0).arg(&theirs.0).within(LOOK))?.1)
 }
 
 /// Returns how many commits `new` has that `old` does not have.
 pub fn commits_between(git: &Git, old: &CommitId, new: &CommitId) -> Result<u64, GitError> {
-    let answer = git.run(Call::new(["rev-list", "--count", &format!("{old}..{new}")]).within(LOOK))?;
+    let answer = git.run(GitCall::new(["rev-list", "--count", &format!("{old}..{new}")]).within(LOOK))?;
     answer.line()?.parse().map_err(|_| answer.unexpected())
 }
 
@@ -167,14 +158,14 @@ pub(crate) fn merge_marked(
     theirs: &CommitId,
     base: Option<&CommitId>,
 ) -> Result<(TreeId, Vec<String>), GitError> {
-    let mut call = Call::new(MERGE_TREE).durable();
+    let mut call = GitCall::new(MERGE_TREE).durable();
     if let Some(base) = base {
         call = call.arg(format!("--merge-base={base}"));
     }
     merged(git, call.arg(&ours.0).arg(&theirs.0))
 }
 
-fn merged(git: &Git, call: Call) -> Result<(TreeId, Vec<String>), GitError> {
+fn merged(git: &Git, call: GitCall) -> Result<(TreeId, Vec<String>), GitError> {
     let answer = git.run(call.accept(&[0, 1]))?;
     let mut parts = answer.parts().map(|part| String::from_utf8_lossy(part).into_owned());
     let tree = parts.next().ok_or_else(|| answer.unexpected())?;
@@ -182,23 +173,23 @@ fn merged(git: &Git, call: Call) -> Result<(TreeId, Vec<String>), GitError> {
     if (answer.code == 0) == files.is_empty() { Ok((TreeId(tree), files)) } else { Err(answer.unexpected()) }
 }
 
-fn join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) -> Result<CommitId, GitError> {
+fn commit_join(request: &MergeRequest<'_>, git: &Git, tip: &CommitId, tree: &TreeId) -> Result<CommitId, GitError> {
     let message = format!("Merge branch '{}' into {}\n", request.bubble_branch, request.base_branch);
-    let identity = known(request.identity, request.repo)?;
+    let identity = resolve_identity(request.identity, request.repo)?;
     let commit = commit_as_person(git, tree, &[tip, request.commit], message, &identity)?;
     let kept = format!("refs/pairflow/{}/merge", request.id);
-    git.run(Call::new(["update-ref", &kept, &commit.0]).durable())?;
+    git.run(GitCall::new(["update-ref", &kept, &commit.0]).durable())?;
     Ok(commit)
 }
 
 /// Returns git in the checkout that `path` lies in, provided that it is one of the branch and clean.
 pub(crate) fn clean_checkout(repo: &Repo, branch: &str, path: &Path) -> Result<Git, GitError> {
     let (top, git_dir) = checkout_of(repo, path)?;
-    if head(&git_dir) != Head::Branch(branch.to_owned()) {
+    if head(&git_dir) != GitHead::Branch(branch.to_owned()) {
         return Err(GitError::NotOnBranch { path: top, branch: branch.to_owned() });
     }
     let git = Git::at(&git_dir, &repo.common_dir, &top);
-    let status = git.run(Call::new(["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]))?;
+    let status = git.run(GitCall::new(["status", "--porcelain", "-z", "--no-renames", "--untracked-files=no"]))?;
     let files: Vec<String> =
         status.parts().map(|part| String::from_utf8_lossy(part.get(3..).unwrap_or(part)).into_owned()).collect();
     if !files.is_empty() {
@@ -207,17 +198,22 @@ pub(crate) fn clean_checkout(repo: &Repo, branch: &str, path: &Path) -> Result<G
     Ok(git)
 }
 
-fn merge_here(request: &MergeRequest<'_>, plan: &MergePlan, to: &CommitId, path: &Path) -> Result<Advanced, GitError> {
+fn merge_here(
+    request: &MergeRequest<'_>,
+    plan: &MergePlan,
+    to: &CommitId,
+    path: &Path,
+) -> Result<MergeOutcome, GitError> {
     let git = clean_checkout(request.repo, request.base_branch, path)?;
     let branch = format!("refs/heads/{}", request.base_branch);
     let merge = ["merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", &to.0];
-    git.run(Call::new(merge).durable()).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;
-    Ok(Advanced::Moved(to.clone()))
+    git.run(GitCall::new(merge).durable()).map_err(|error| moved_error(&git, &branch, &plan.tip, error))?;
+    Ok(MergeOutcome::Moved(to.clone()))
 }
 
 /// Returns the root and the git directory of the checkout that `path` lies in.
 fn checkout_of(repo: &Repo, path: &Path) -> Result<(PathBuf, PathBuf), GitError> {
-    let path = path.canonicalize().map_err(|source| GitError::io("open", path, source))?;
+    let path = path.canonicalize().map_err(GitError::io("open", path))?;
     let worktrees = repo.common_dir.join("worktrees");
     let own = |dir: &Path| linked(&dir.join(".git")).filter(|git_dir| git_dir.starts_with(&worktrees));
     for dir in path.ancestors() {
@@ -228,12 +224,12 @@ fn checkout_of(repo: &Repo, path: &Path) -> Result<(PathBuf, PathBuf), GitError>
             return Ok((dir.to_owned(), git_dir));
         }
     }
-    Err(GitError::NotARepository { path })
+    Err(GitError::NotARepository(path))
 }
 
 /// Returns where a branch is checked out, or being rebased, if it is.
 pub(crate) fn checked_out_at(repo: &Repo, git: &Git, branch: &str) -> Result<Option<PathBuf>, GitError> {
-    let listed = git.run(Call::new(["worktree", "list", "--porcelain", "-z"]))?;
+    let listed = git.run(GitCall::new(["worktree", "list", "--porcelain", "-z"]))?;
     let wanted = format!("branch refs/heads/{branch}");
     let mut at = None;
     for part in listed.parts().map(String::from_utf8_lossy) {

@@ -1,15 +1,12 @@
-//! Where a repository is, which branches it has, and how pairflow's own files are kept out of it.
+//! A repository: where it is, its branches, HEAD and refs, and how pairflow's own files are kept out of it.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use pairflow_core::ids::CommitId;
+use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::safe::steers;
-use pairflow_core::similar::distance;
+use pairflow_core::text::distance;
 
-use super::error::GitError;
-use super::head::{Head, head};
-use super::run::{Call, Git};
+use super::{Git, GitCall, GitError, GitOutput};
 use crate::regular;
 
 const EXCLUDED: &str = ".pairflow/";
@@ -28,43 +25,42 @@ pub struct Repo {
 }
 
 impl Repo {
-    /// Finds the repository that `path` lies in, from any of its worktrees, and makes sure that a bubble can be cut
-    /// from it.
+    /// Finds the repository of `path`, from any of its worktrees, and checks that a bubble can be created in it.
     pub fn discover(path: &Path) -> Result<Self, GitError> {
         let repo = Self::locate(path)?;
         let git = repo.git();
-        let bare = Call::new(["config", "--type=bool", "--get", "core.bare"]).raw_config().accept(&[0, 1]);
+        let bare = GitCall::new(["config", "--type=bool", "--get", "core.bare"]).unpinned_config().accept(&[0, 1]);
         if git.run(bare)?.line()? == "true" {
-            return Err(GitError::Bare { path: repo.common_dir });
+            return Err(GitError::Bare(repo.common_dir));
         }
-        let branch = || git.run(Call::new(["for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads"]));
+        let branch = || git.run(GitCall::new(["for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads"]));
         if !repo.is_on_commit() && branch()?.stdout.is_empty() && resolve(&git, "HEAD")?.is_none() {
-            return Err(GitError::Empty { path: repo.root });
+            return Err(GitError::Empty(repo.root));
         }
         Ok(repo)
     }
 
-    /// Refuses a repository in which a bubble could be made, but would not work.
+    /// Fails for a repository in which bubbles would not work.
     pub fn insist_on_usable(&self) -> Result<(), GitError> {
         insist_on_plain_path(&self.root)?;
         insist_on_plain_path(&self.common_dir)?;
         let reftable = self.common_dir.join("reftable").exists();
-        if reftable { Err(GitError::Reftable { path: self.root.clone() }) } else { Ok(()) }
+        if reftable { Err(GitError::Reftable(self.root.clone())) } else { Ok(()) }
     }
 
-    /// Whether the checkout is on a branch that a file of its own names, as it mostly is: found out without git.
+    /// Whether the checkout is on a branch with a loose ref, as it mostly is; found without git.
     fn is_on_commit(&self) -> bool {
-        let Head::Branch(name) = head(&self.git_dir) else { return false };
+        let GitHead::Branch(name) = head(&self.git_dir) else { return false };
         self.common_dir.join("refs/heads").join(name).is_file()
     }
 
-    /// Finds the repository that `path` lies in by looking at files only; it may still be empty.
+    /// Finds the repository of `path` without running git; it may be empty.
     pub fn locate(path: &Path) -> Result<Self, GitError> {
-        let start = path.canonicalize().map_err(|source| GitError::io("open", path, source))?;
+        let start = path.canonicalize().map_err(GitError::io("open", path))?;
         for dir in start.ancestors() {
             if is_git_dir(dir) {
                 let inside = dir.file_name().is_some_and(|name| name == ".git");
-                return if inside { Self::from(dir, dir) } else { Err(GitError::Bare { path: dir.into() }) };
+                return if inside { Self::from(dir, dir) } else { Err(GitError::Bare(dir.into())) };
             }
             let dot_git = dir.join(".git");
             if is_git_dir(&dot_git) {
@@ -74,7 +70,7 @@ impl Repo {
                 return Self::from(&git_dir, &dot_git);
             }
         }
-        Err(GitError::NotARepository { path: start })
+        Err(GitError::NotARepository(start))
     }
 
     fn from(git_dir: &Path, dot_git: &Path) -> Result<Self, GitError> {
@@ -87,7 +83,7 @@ impl Repo {
         } else {
             configured_root(&common_dir)?
         };
-        let root = root.ok_or_else(|| GitError::NoMainCheckout { path: common_dir.clone() })?;
+        let root = root.ok_or_else(|| GitError::NoMainCheckout(common_dir.clone()))?;
         let name = root.file_name().map_or_else(|| "root".to_owned(), |name| name.to_string_lossy().into_owned());
         Ok(Self { root, common_dir, git_dir: git_dir.to_owned(), name })
     }
@@ -100,8 +96,8 @@ impl Repo {
     /// Returns the branch of the checkout that the repository was found from; nothing if it is on none.
     pub fn current_branch(&self) -> Option<String> {
         match head(&self.git_dir) {
-            Head::Branch(name) => Some(name),
-            Head::Detached(_) | Head::Missing => None,
+            GitHead::Branch(name) => Some(name),
+            GitHead::Detached(_) | GitHead::Missing => None,
         }
     }
 
@@ -125,16 +121,16 @@ impl Repo {
             return Ok(());
         }
         let own = self.root.join(".pairflow");
-        std::fs::create_dir_all(&own).map_err(|source| GitError::io("create", &own, source))?;
+        std::fs::create_dir_all(&own).map_err(GitError::io("create", &own))?;
         let file = own.join(".gitignore");
         if file.symlink_metadata().is_ok() {
             return Ok(());
         }
-        replace(&file, b"*\n").map_err(|source| GitError::io("write", &file, source))
+        regular::replace(&file, b"*\n").map_err(GitError::io("write", &file))
     }
 }
 
-/// Refuses a path that cannot be shown on a terminal and recorded as text without becoming another one.
+/// Fails for a path that cannot be shown on a terminal and recorded as text unchanged.
 pub fn insist_on_plain_path(path: &Path) -> Result<(), GitError> {
     let why = match path.to_str() {
         None => "is not UTF-8",
@@ -146,19 +142,16 @@ pub fn insist_on_plain_path(path: &Path) -> Result<(), GitError> {
 
 /// Adds pairflow's directory to `info/exclude` of a git directory, once; other lines stay as they are.
 ///
-/// A link is somebody else's file: it is left alone, and the answer is false.
+/// A link may point anywhere: it is left alone, and the result is false.
 pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     let info = common_dir.join("info");
-    std::fs::create_dir_all(&info).map_err(|source| GitError::io("create", &info, source))?;
+    std::fs::create_dir_all(&info).map_err(GitError::io("create", &info))?;
     let file = info.join("exclude");
     if [&info, &file].iter().any(|path| path.is_symlink()) {
         return Ok(false);
     }
-    let mut lines = match regular::read(&file) {
-        Ok(lines) => lines,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(source) => return Err(GitError::io("read", &file, source)),
-    };
+    let read = regular::optional(regular::read(&file)).map_err(GitError::io("read", &file))?;
+    let mut lines = read.unwrap_or_default();
     if lines.split(|byte| *byte == b'\n').any(|line| line.trim_ascii_end() == EXCLUDED.as_bytes()) {
         return Ok(true);
     }
@@ -167,35 +160,39 @@ pub fn exclude_own_files(common_dir: &Path) -> Result<bool, GitError> {
     }
     lines.extend_from_slice(EXCLUDED.as_bytes());
     lines.push(b'\n');
-    replace(&file, &lines).map_err(|source| GitError::io("write", &file, source))?;
+    regular::replace(&file, &lines).map_err(GitError::io("write", &file))?;
     Ok(true)
 }
 
-/// Replaces a file in one step, so that a reader sees the old or the new content.
-pub(crate) fn replace(file: &Path, content: &[u8]) -> std::io::Result<()> {
-    let name = format!(".{}.{}", std::process::id(), unique());
-    let mut fresh = file.as_os_str().to_owned();
-    fresh.push(name);
-    let fresh = PathBuf::from(fresh);
-    let mut out = regular::create_new(&fresh, 0o666)?;
-    let written = out.write_all(content).and_then(|()| out.sync_all()).and_then(|()| std::fs::rename(&fresh, file));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&fresh);
-    }
-    written
-}
-
-/// Returns a number that this process has not had before.
-pub(crate) fn unique() -> u64 {
-    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-}
-
-/// Returns the commit that `name` stands for, or nothing if there is none.
+/// Returns the commit of a ref or name; nothing if there is none.
 pub(crate) fn resolve(git: &Git, name: &str) -> Result<Option<CommitId>, GitError> {
-    let call = Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(format!("{name}^{{commit}}"));
+    find_object(git, &format!("{name}^{{commit}}"))?.map(|found| found.commit()).transpose()
+}
+
+/// Looks up the object of a ref or name; nothing if there is none.
+pub(super) fn find_object(git: &Git, name: &str) -> Result<Option<GitOutput>, GitError> {
+    let call = GitCall::new(["rev-parse", "--verify", "--quiet", "--end-of-options", name]);
     let answer = git.run(call.accept(&[0, 1, 128]))?;
-    if answer.code == 0 { answer.commit().map(Some) } else { Ok(None) }
+    Ok((answer.code == 0).then_some(answer))
+}
+
+/// Returns the tree of a commit.
+pub(crate) fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> {
+    git.run(GitCall::new(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?.tree()
+}
+
+/// Fetches refs from the repository at `from`.
+pub(crate) fn fetch(git: &Git, from: &Path, refs: String) -> Result<(), GitError> {
+    let call = GitCall::new(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
+    // A remote of that name in the configuration could name another program for the other side.
+    let call = call.arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack").arg("--");
+    git.run(call.arg(from).arg(refs).durable()).map(drop)
+}
+
+/// Changes refs in one transaction; `changes` are lines of `git update-ref --stdin`.
+pub(crate) fn update_refs(git: &Git, changes: &str) -> Result<(), GitError> {
+    let input = format!("start\n{changes}prepare\ncommit\n");
+    git.run(GitCall::new(["update-ref", "--stdin"]).input(input).durable()).map(drop)
 }
 
 /// Returns the git directory that a `.git` file names.
@@ -219,16 +216,16 @@ fn common_dir_of(git_dir: &Path) -> PathBuf {
 /// Asks a git directory that is not called `.git` where its main checkout is.
 fn configured_root(common_dir: &Path) -> Result<Option<PathBuf>, GitError> {
     let git = Git::at(common_dir, common_dir, common_dir);
-    let get = |key: &str| git.run(Call::new(["config", "--get", key]).raw_config().accept(&[0, 1]))?.line();
+    let get = |key: &str| git.run(GitCall::new(["config", "--get", key]).unpinned_config().accept(&[0, 1]))?.line();
     if get("core.bare")? == "true" {
-        return Err(GitError::Bare { path: common_dir.to_owned() });
+        return Err(GitError::Bare(common_dir.to_owned()));
     }
     let root = get("core.worktree")?;
     Ok(if root.is_empty() { None } else { common_dir.join(root).canonicalize().ok() })
 }
 
 fn branches(git: &Git) -> Result<Vec<String>, GitError> {
-    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads"]))?;
+    let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads"]))?;
     Ok(String::from_utf8_lossy(&listed.stdout).lines().map(str::to_owned).collect())
 }
 
@@ -242,6 +239,68 @@ fn near(git: &Git, name: &str) -> Result<Vec<String>, GitError> {
 
 /// Whether `old` is in the history of `new`.
 pub fn is_ancestor(git: &Git, old: &CommitId, new: &CommitId) -> Result<bool, GitError> {
-    let answer = git.run(Call::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
+    let answer = git.run(GitCall::new(["merge-base", "--is-ancestor", &old.0, &new.0]).accept(&[0, 1]))?;
     Ok(answer.code == 0)
+}
+
+/// The HEAD of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GitHead {
+    /// It is on this branch.
+    Branch(String),
+    /// It is on a commit and on no branch.
+    Detached(CommitId),
+    /// There is no HEAD, or it cannot be understood.
+    Missing,
+}
+
+/// Reads the HEAD in a git directory, without running git.
+pub fn head(git_dir: &Path) -> GitHead {
+    let Ok(text) = crate::regular::read_text(&git_dir.join("HEAD")) else { return GitHead::Missing };
+    let text = text.trim_end();
+    if let Some(branch) = text.strip_prefix("ref: refs/heads/") {
+        return GitHead::Branch(branch.to_owned());
+    }
+    let hex = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if hex { GitHead::Detached(CommitId(text.to_owned())) } else { GitHead::Missing }
+}
+
+/// The author of a seeded repository.
+const IDENTITY: (&str, &str) = ("Demo", "demo@example.org");
+
+/// Makes a repository for the demo at `root`, an empty directory, with `files` committed on `main`.
+///
+/// The person's own configuration is not used: no template, no hook, no signature.
+pub fn seed(root: &Path, files: &[(&str, &str)], message: &str) -> Result<Repo, GitError> {
+    for (name, text) in files {
+        let path = root.join(name);
+        crate::regular::write(&path, text).map_err(GitError::io("write", &path))?;
+    }
+    Git::outside_repository()
+        .run(GitCall::new(["init", "--quiet", "--template=", "--initial-branch=main", "--"]).arg(root))?;
+    let repo = Repo::locate(root)?;
+    let git = repo.git();
+    let (name, email) = IDENTITY;
+    for (key, value) in [("user.name", name), ("user.email", email), ("commit.gpgSign", "false")] {
+        git.run(GitCall::new(["config", key, value]))?;
+    }
+    git.run(GitCall::new(["add", "--all"]))?;
+    git.run(GitCall::new(["commit", "--quiet", "--message", message]))?;
+    Ok(repo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seeded_repository_has_its_files_in_one_commit_on_main() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = seed(dir.path(), &[("a.txt", "a\n"), ("b.sh", "b\n")], "first").unwrap();
+        assert_eq!(repo.current_branch().as_deref(), Some("main"));
+        let git = repo.git();
+        let log = git.run(GitCall::new(["log", "--format=%an %ae %s", "--name-only"])).unwrap();
+        assert_eq!(String::from_utf8(log.stdout).unwrap(), "Demo demo@example.org first\n\na.txt\nb.sh\n");
+        assert!(git.run(GitCall::new(["status", "--porcelain"])).unwrap().stdout.is_empty());
+    }
 }

@@ -9,21 +9,17 @@ use std::path::{Path, PathBuf};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::Conflict;
 
-use super::commit::show_in_index;
-use super::diff::changes;
-use super::error::GitError;
-use super::excludes::reading;
-use super::head::{Head, head};
-use super::index::Index;
-use super::merge::merge_marked;
-use super::repo::{is_ancestor, replace, resolve};
-use super::run::{Call, Git};
-use super::snapshot::{commit_of, listing, look, own_commit};
-use super::workspace::Workspace;
+use super::repo::find_object;
+use super::snapshot::{commit_of, listing, read_worktree};
+use super::workspace::{Index, reading_git};
+use super::{
+    Git, GitCall, GitError, GitHead, Worktree, changes, fetch, head, is_ancestor, merge_marked, own_commit, resolve,
+    show_in_index, tree_of,
+};
 
-/// What is to be merged into a worktree.
+/// What to merge into a worktree.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct UpdateRequest<'a> {
     /// The branch whose tip becomes the base.
     pub base_branch: &'a str,
     /// A conflict that the person has resolved in the worktree: its base is merged, its files stay as they are.
@@ -32,7 +28,7 @@ pub struct Wanted<'a> {
     pub number: u64,
 }
 
-/// The base that a bubble now stands on.
+/// The result of an update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Updated {
     /// The new base.
@@ -47,8 +43,8 @@ pub struct Updated {
     pub moved: bool,
 }
 
-/// What a merge of the base branch comes to, before anything is written.
-struct Joined {
+/// The planned merge of the base branch, before any file is written.
+struct UpdatePlan {
     base: CommitId,
     base_tree: TreeId,
     /// The tree of the worktree, and the index with which it was looked at.
@@ -60,10 +56,13 @@ struct Joined {
     merged: Result<TreeId, Vec<String>>,
 }
 
-fn join(workspace: &Workspace, git: &Git, wanted: &Wanted<'_>) -> Result<Joined, GitError> {
+fn plan_update(workspace: &Worktree, git: &Git, wanted: &UpdateRequest<'_>) -> Result<UpdatePlan, GitError> {
     workspace.connected()?;
     let tip = workspace.repo()?.resolve_branch(wanted.base_branch)?;
-    fetch_into_clone(workspace, git, wanted.base_branch)?;
+    if workspace.is_clone() {
+        let refs = format!("+refs/heads/{}:{}", wanted.base_branch, workspace.private_ref("base"));
+        fetch(git, &workspace.root, refs)?;
+    }
     // A base that the branch no longer has was resolved for nothing.
     let resolved = match wanted.resolved {
         Some(conflict) if is_ancestor(git, &conflict.base, &tip)? => Some(conflict),
@@ -71,28 +70,28 @@ fn join(workspace: &Workspace, git: &Git, wanted: &Wanted<'_>) -> Result<Joined,
     };
     let base = resolved.map_or(tip, |conflict| conflict.base.clone());
     let base_tree = tree_of(git, &base)?;
-    let (now, index) = look(workspace)?;
+    let (now, index) = read_worktree(workspace)?;
     let ours = commit_of(workspace, git, &now)?;
     let joined = merge_marked(git, &ours, &base, Some(&workspace.base))?;
     let merged = match unresolved(&joined.1, resolved) {
         Some(files) => Err(files),
         None => Ok(with_files_of(workspace, git, &now, joined)?),
     };
-    Ok(Joined { base, base_tree, now, index, resolved: resolved.is_some(), merged })
+    Ok(UpdatePlan { base, base_tree, now, index, resolved: resolved.is_some(), merged })
 }
 
 /// Returns what [`update`] would come to now; nothing if it would meet a conflict. The worktree is left alone.
-pub(crate) fn would_update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Option<Updated>, GitError> {
-    let Joined { base, base_tree, now, merged, .. } = join(workspace, &workspace.git(), wanted)?;
+pub(crate) fn would_update(workspace: &Worktree, wanted: &UpdateRequest<'_>) -> Result<Option<Updated>, GitError> {
+    let UpdatePlan { base, base_tree, now, merged, .. } = plan_update(workspace, &workspace.git(), wanted)?;
     let moved = base != workspace.base;
     Ok(merged.ok().map(|tree| Updated { base, base_tree, before: now, tree, moved }))
 }
 
 /// Merges the tip of the base branch into the worktree. The caller records the new base.
-pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, GitError> {
+pub fn update(workspace: &Worktree, wanted: &UpdateRequest<'_>) -> Result<Updated, GitError> {
     let git = workspace.git();
-    let notes = Notes { workspace, git: &git, number: wanted.number };
-    let Joined { base, base_tree, now, index, resolved, merged } = join(workspace, &git, wanted)?;
+    let notes = UpdateNotes { workspace, git: &git, number: wanted.number };
+    let UpdatePlan { base, base_tree, now, index, resolved, merged } = plan_update(workspace, &git, wanted)?;
     if base == workspace.base {
         return Ok(Updated { base, base_tree, before: now.clone(), tree: now, moved: false });
     }
@@ -106,116 +105,113 @@ pub fn update(workspace: &Workspace, wanted: &Wanted<'_>) -> Result<Updated, Git
     refuse_overwriting(workspace, &git, &index, (&now, &tree))?;
     let before = notes.before(resolved, &now)?;
     // The index holds what was looked at: git compares every file that it would write with it.
-    let written = git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole());
+    let written = git.run(GitCall::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole());
     if let Err(error) = written {
         notes.erase("update");
         return Err(error);
     }
-    follow(workspace, &git, &base)?;
+    advance_branch(workspace, &git, &base)?;
     keep_tracking(workspace, &index)?;
     Ok(Updated { base, base_tree, before, tree, moved: true })
 }
 
-/// Whether nobody has edited any of the files in conflict since the merge met it as the snapshot `number` was next.
-pub(crate) fn is_untouched(workspace: &Workspace, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
+/// Whether none of the files in conflict was edited since the conflict was recorded for snapshot `number`.
+pub(crate) fn is_untouched(workspace: &Worktree, conflict: &Conflict, number: u64) -> Result<bool, GitError> {
     let git = workspace.git();
-    let notes = Notes { workspace, git: &git, number };
+    let notes = UpdateNotes { workspace, git: &git, number };
     let Some(met) = notes.read("conflict")? else { return Ok(false) };
-    let (now, _) = look(workspace)?;
+    let (now, _) = read_worktree(workspace)?;
     let edited = changes(&git, &met, &now)?;
     Ok(!edited.iter().any(|change| conflict.files.contains(&change.path)))
 }
 
-/// What came of a person's own resolution of a conflict between finished work and its base.
-pub(crate) enum ByHand {
-    /// Both fit together without it.
+/// The result of a conflict between finished work and its base that a person resolved by hand.
+pub(crate) enum ManualMerge {
+    /// There is no conflict.
     NoConflict,
-    /// Nobody has edited these files in conflict.
+    /// These files in conflict were not edited.
     Untouched(Vec<String>),
     /// Both together, as one commit on the base: the files in conflict are those of the worktree.
     Joined(CommitId),
 }
 
 /// Merges the finished `commit` with `tip` and takes the files in conflict as the worktree has them; with `keep` also those
-/// that nobody has edited.
+/// that were not edited.
 pub(crate) fn join_by_hand(
-    workspace: &Workspace,
+    workspace: &Worktree,
     (commit, tip): (&CommitId, &CommitId),
     keep: bool,
-) -> Result<ByHand, GitError> {
+) -> Result<ManualMerge, GitError> {
     let git = workspace.git();
     let merged = merge_marked(&git, commit, tip, None)?;
     if merged.1.is_empty() {
-        return Ok(ByHand::NoConflict);
+        return Ok(ManualMerge::NoConflict);
     }
-    let (now, _) = look(workspace)?;
+    let (now, _) = read_worktree(workspace)?;
     let edited = changes(&git, &tree_of(&git, commit)?, &now)?;
     let is_edited = |path: &String| edited.iter().any(|change| change.path == *path);
     let untouched: Vec<_> = merged.1.iter().filter(|path| !keep && !is_edited(path)).cloned().collect();
     if !untouched.is_empty() {
-        return Ok(ByHand::Untouched(untouched));
+        return Ok(ManualMerge::Untouched(untouched));
     }
     let tree = with_files_of(workspace, &git, &now, merged)?;
     let joined = own_commit(&git, &tree, tip, format!("pairflow: the work of {}, resolved by hand\n", workspace.id))?;
-    git.run(Call::new(["update-ref", &workspace.private_ref("resolved"), &joined.0]).durable())?;
-    Ok(ByHand::Joined(joined))
+    git.run(GitCall::new(["update-ref", &workspace.private_ref("resolved"), &joined.0]).durable())?;
+    Ok(ManualMerge::Joined(joined))
 }
 
 /// Makes the files of the worktree those of `tree`. Ignored files stay.
-pub(crate) fn bring_to(workspace: &Workspace, tree: &TreeId) -> Result<(), GitError> {
+pub(crate) fn bring_to(workspace: &Worktree, tree: &TreeId) -> Result<(), GitError> {
     let git = workspace.git();
-    let (now, index) = look(workspace)?;
+    let (now, index) = read_worktree(workspace)?;
     refuse_overwriting(workspace, &git, &index, (&now, tree))?;
-    git.run(Call::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
+    git.run(GitCall::new(["read-tree", "-m", "-u", &now.0, &tree.0]).index(index.path()).whole()).map(drop)
 }
 
-/// Makes the files of a checkout of our own those of `commit`, whatever lies there, and lets its git say so, too. Ignored
-/// files that are not in the way stay. Returns the tree, and whether anything else was there.
-pub(crate) fn force_to(workspace: &Workspace, commit: &CommitId) -> Result<(TreeId, bool), GitError> {
+/// Resets a checkout of our own to `commit`, files and HEAD. Ignored files stay where they do not conflict. Returns the
+/// tree, and whether the files were different.
+pub(crate) fn force_to(workspace: &Worktree, commit: &CommitId) -> Result<(TreeId, bool), GitError> {
     let git = workspace.git();
-    let (now, index) = look(workspace)?;
+    let (now, index) = read_worktree(workspace)?;
     let tree = tree_of(&git, commit)?;
     if now != tree {
         // Files are written as they are read: without the settings of the repository.
-        let writing = reading(workspace, &index)?;
-        writing.run(Call::new(["read-tree", "--reset", "-u", &commit.0]).index(index.path()).whole())?;
+        let writing = reading_git(workspace, &index)?;
+        writing.run(GitCall::new(["read-tree", "--reset", "-u", &commit.0]).index(index.path()).whole())?;
     }
     index.copy_to(&workspace.index())?;
     let head = workspace.git_dir.join("HEAD");
-    replace(&head, format!("{commit}\n").as_bytes()).map_err(|source| GitError::io("write", &head, source))?;
+    crate::regular::replace(&head, format!("{commit}\n").as_bytes()).map_err(GitError::io("write", &head))?;
     index.keep();
     let differed = now != tree;
     Ok((tree, differed))
 }
 
-/// What an update remembers of the files before it, on private refs: after a crash nobody could tell any more which
-/// changes were the base's.
-struct Notes<'a> {
-    workspace: &'a Workspace,
+/// The trees before an update, on private refs: after a crash they tell which changes came from the base.
+struct UpdateNotes<'a> {
+    workspace: &'a Worktree,
     git: &'a Git,
     number: u64,
 }
 
-impl Notes<'_> {
+impl UpdateNotes<'_> {
     fn name(&self, what: &str) -> String {
         self.workspace.private_ref(format_args!("{what}-{}", self.number))
     }
 
     /// The ref holds the tree: `git log --all` would list a commit.
     fn write(&self, what: &str, tree: &TreeId) -> Result<(), GitError> {
-        self.git.run(Call::new(["update-ref", &self.name(what), &tree.0]).durable()).map(drop)
+        self.git.run(GitCall::new(["update-ref", &self.name(what), &tree.0]).durable()).map(drop)
     }
 
     fn read(&self, what: &str) -> Result<Option<TreeId>, GitError> {
-        let name = format!("{}^{{tree}}", self.name(what));
-        let call = Call::new(["rev-parse", "--verify", "--quiet", "--end-of-options"]).arg(name);
-        let answer = self.git.run(call.accept(&[0, 1, 128]))?;
-        if answer.code == 0 { answer.tree().map(Some) } else { Ok(None) }
+        let found = find_object(self.git, &format!("{}^{{tree}}", self.name(what)))?;
+        found.map(|found| found.tree()).transpose()
     }
 
     fn erase(&self, what: &str) {
         // One that stays is passed over as soon as the next snapshot is recorded.
-        let _ = self.git.run(Call::new(["update-ref", "-d", &self.name(what)]));
+        let _ = self.git.run(GitCall::new(["update-ref", "-d", &self.name(what)]));
     }
 
     /// Returns the tree before the update: of the attempt that was interrupted, or that met the conflict, or now.
@@ -236,7 +232,7 @@ fn unresolved(files: &[String], resolved: Option<&Conflict>) -> Option<Vec<Strin
 
 /// Returns the merged tree with the files that were in conflict as `now` has them.
 fn with_files_of(
-    workspace: &Workspace,
+    workspace: &Worktree,
     git: &Git,
     now: &TreeId,
     (merged, files): (TreeId, Vec<String>),
@@ -246,23 +242,18 @@ fn with_files_of(
     }
     let mut index = Index::open(workspace)?;
     index.clear()?;
-    git.run(Call::new(["read-tree", &merged.0]).index(index.path()).whole())?;
+    git.run(GitCall::new(["read-tree", &merged.0]).index(index.path()).whole())?;
     let zero = "0".repeat(now.0.len());
     let mut input: Vec<u8> = files.iter().flat_map(|file| format!("0 {zero}\t{file}\0").into_bytes()).collect();
-    let there = files.iter().fold(Call::new(["ls-tree", "-r", "-z", &now.0, "--"]), Call::arg);
+    let there = files.iter().fold(GitCall::new(["ls-tree", "-r", "-z", &now.0, "--"]), GitCall::arg);
     input.extend_from_slice(&git.run(there)?.stdout);
-    git.run(Call::new(["update-index", "-z", "--index-info"]).input(input).index(index.path()))?;
-    git.run(Call::new(["write-tree"]).index(index.path()).durable())?.tree()
+    git.run(GitCall::new(["update-index", "-z", "--index-info"]).input(input).index(index.path()))?;
+    git.run(GitCall::new(["write-tree"]).index(index.path()).durable())?.tree()
 }
 
-/// Returns the tree of a commit.
-pub(crate) fn tree_of(git: &Git, commit: &CommitId) -> Result<TreeId, GitError> {
-    git.run(Call::new(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]))?.tree()
-}
-
-/// git takes ignored files for expendable. They are not: an ignored `.env` is somebody's work.
+/// git overwrites ignored files. They may matter, such as an ignored `.env`, so they are never overwritten.
 fn refuse_overwriting(
-    workspace: &Workspace,
+    workspace: &Worktree,
     git: &Git,
     index: &Index,
     (from, to): (&TreeId, &TreeId),
@@ -280,43 +271,32 @@ fn refuse_overwriting(
     if occupied.is_empty() {
         return Ok(());
     }
-    let call = occupied.iter().fold(Call::new(["ls-files", "-z", "--others", "--"]), Call::arg);
+    let call = occupied.iter().fold(GitCall::new(["ls-files", "-z", "--others", "--"]), GitCall::arg);
     let unknown = git.run(call.index(index.path()))?;
     let files: Vec<String> = unknown.parts().map(|part| String::from_utf8_lossy(part).into_owned()).collect();
-    if files.is_empty() { Ok(()) } else { Err(GitError::WouldOverwrite { files }) }
-}
-
-fn fetch_into_clone(workspace: &Workspace, git: &Git, base_branch: &str) -> Result<(), GitError> {
-    if !workspace.is_clone() {
-        return Ok(());
-    }
-    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"];
-    let call = Call::new(fetch).arg("--no-recurse-submodules").arg("--upload-pack=git-upload-pack");
-    let call =
-        call.arg("--").arg(&workspace.root).arg(format!("+refs/heads/{base_branch}:{}", workspace.private_ref("base")));
-    git.run(call.durable()).map(drop)
+    if files.is_empty() { Ok(()) } else { Err(GitError::WouldOverwrite(files)) }
 }
 
 /// Lets the worktree's own index list every file of the merged tree that is ignored now: otherwise a rule that the base
 /// brought, or the index of the new base, would drop it from the work.
-fn keep_tracking(workspace: &Workspace, index: &Index) -> Result<(), GitError> {
-    let git = reading(workspace, index)?;
+fn keep_tracking(workspace: &Worktree, index: &Index) -> Result<(), GitError> {
+    let git = reading_git(workspace, index)?;
     let ignored = git.run(listing(&["--cached", "--ignored"]).index(index.path()))?.stdout;
     if ignored.is_empty() || !workspace.index().is_file() {
         return Ok(());
     }
-    let call = Call::new(["update-index", "-z", "--add", "--remove", "--stdin"]).input(ignored);
+    let call = GitCall::new(["update-index", "-z", "--add", "--remove", "--stdin"]).input(ignored);
     git.run(call.index(&workspace.index()).durable()).map(drop)
 }
 
 /// Moves the bubble's branch along if no agent has committed on it, so that `git status` there shows the bubble's work
 /// only. Commits of agents stay where they are.
-fn follow(workspace: &Workspace, git: &Git, base: &CommitId) -> Result<(), GitError> {
-    let Head::Branch(name) = head(&workspace.git_dir) else { return Ok(()) };
+fn advance_branch(workspace: &Worktree, git: &Git, base: &CommitId) -> Result<(), GitError> {
+    let GitHead::Branch(name) = head(&workspace.git_dir) else { return Ok(()) };
     let branch = format!("refs/heads/{name}");
     let Some(tip) = resolve(git, &branch)? else { return Ok(()) };
     if is_ancestor(git, &tip, base)? {
-        git.run(Call::new(["update-ref", "-m", "pairflow: update", &branch, &base.0, &tip.0]).durable())?;
+        git.run(GitCall::new(["update-ref", "-m", "pairflow: update", &branch, &base.0, &tip.0]).durable())?;
         show_in_index(workspace, git, &base.0)?;
     }
     Ok(())

@@ -1,14 +1,10 @@
-//! Tells a person that something waits: by a sound, on the desktop, through a webhook.
+//! Notifies a person that something waits: by a sound, on the desktop, through a webhook.
 //!
-//! Nobody waits for a notification and nothing fails with one: every channel has its own thread and its own time
-//! limit, and what went wrong is said in the supervisor's log alone. What is news is the core's matter.
+//! Nothing waits for a notification and nothing fails with one: every channel has its own thread and time limit, and a
+//! failure goes to the supervisor's log only. The core decides what is new.
 
-mod channel;
-mod desktop;
-mod news;
-mod order;
-mod sound;
-mod webhook;
+mod channels;
+mod notifier;
 
-pub(crate) use news::News;
-pub use sound::bell;
+pub use channels::bell;
+pub(crate) use notifier::Notifier;

@@ -1,30 +1,13 @@
-//! Paying debts: one effect a file. Each looks at the world, acts, and returns the command that reports what came of it.
+//! The effects that bubbles owe. Each looks at the files, acts, and returns the command that reports the result.
 
-mod baseline;
-mod bench;
-mod care;
-mod check;
-mod commit;
-mod documents;
-mod joined;
-mod observe;
-mod open;
-mod prepare;
-mod project;
-mod red_green;
-mod reproduce;
+mod checkout;
+mod checks;
+mod git_effects;
+mod own_checks;
 mod settle;
-mod snapshot;
-mod update;
-mod weakened;
 
-pub(crate) use care::Care;
-pub(crate) use commit::commit_now;
-pub(crate) use documents::paths as documents;
-pub(crate) use joined::{Joined, check_joined};
-pub use observe::{head_seen, seen};
-pub(crate) use prepare::set_up;
-pub use project::write_projections;
-pub use settle::{Settled, settle};
-pub(crate) use snapshot::trees_around;
-pub(crate) use update::is_same_patch;
+pub(crate) use checks::{MergedCommit, check_merged};
+pub(crate) use git_effects::{commit_now, is_same_patch, set_up, trees_around};
+pub(crate) use own_checks::document_paths;
+pub(crate) use settle::BubbleLock;
+pub use settle::{Settled, head_seen, seen, settle, write_projections};

@@ -1,39 +1,21 @@
-//! Running other programs so that none of them can hurt: each in a process group of its own, with a cleared
-//! environment, limited in time, output and life.
+//! Runs other programs within limits: each in a process group of its own, with a filtered environment, bounded in time
+//! and output.
 //!
-//! A job ends in exactly one way and leaves nobody behind: when its first process is gone, its time is up or it is
-//! cancelled, the whole group is ended. Every group is recorded on disk before it may run, so that after a crash
-//! the next supervisor recognises what is left over. What a job means (a check, an agent) is not known here.
+//! A job leaves no process behind: when its first process has ended, its time is up or it is cancelled, the whole group
+//! is ended. Every group is recorded on disk before it runs, so that after a crash the next supervisor finds what is
+//! left. What a job means (a check, an agent) is not known here.
 
-mod attend;
-mod cancel;
-mod capture;
-mod enrol;
-mod environment;
-mod gone;
 mod group;
 mod identity;
-mod job;
-mod kin;
 mod registry;
-mod rolling;
 mod run;
-mod stat;
-mod tail;
 
-pub use cancel::Cancel;
-pub use capture::Capture;
-pub use enrol::Enrolment;
-pub(crate) use environment::environment;
-pub use environment::{inherited, may_inherit};
-pub(crate) use gone::Process;
-pub use gone::when_gone;
-pub use group::fresh_mark;
-pub(crate) use identity::Identity;
-pub use job::{CommandLine, Job};
-pub use kin::{Line, Lineage};
-pub use registry::Registration;
-pub use registry::{Kind, MARK, Record, RegistryError, is_alive, reap, records};
-pub use run::{Ran, Running, run, start};
-pub(crate) use stat::boot;
-pub use tail::tail;
+pub(crate) use group::environment;
+pub use group::{Cancel, Job, JobCommand, fresh_mark, inherited, may_inherit};
+pub use identity::when_gone;
+pub(crate) use identity::{Process, ProcessIdentity, boot};
+pub use registry::{
+    JobKind, MARK, ProcessAncestry, ProcessRecord, Registration, RegistryError, SelfRegistration, is_alive, reap,
+    records,
+};
+pub use run::{Capture, JobResult, RunningJob, run, start, tail};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use pairflow_core::hash::sha256;
 
-use super::durable;
-use super::storage::{FileKind, Storage, StorageError};
+use super::storage::{self, FileKind};
+use super::{Storage, StorageError};
 
 /// The artifacts of one bubble.
 #[derive(Clone)]
@@ -22,37 +22,22 @@ pub struct Artifacts {
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     /// Not a name that can be beneath `artifacts/`.
-    #[error("{name:?} is not the name of an artifact: parts of letters, digits, '.', '_' and '-', joined by '/'")]
-    BadName {
-        /// The name.
-        name: String,
-    },
+    #[error("{0:?} is not the name of an artifact: parts of letters, digits, '.', '_' and '-', joined by '/'")]
+    BadName(String),
     /// Not a reference.
-    #[error("{reference:?} is not a reference such as artifact://round-001.diff")]
-    NotAReference {
-        /// The reference.
-        reference: String,
-    },
+    #[error("{0:?} is not a reference such as artifact://round-001.diff")]
+    NotAReference(String),
     /// There is no such artifact.
-    #[error("there is no artifact {name}")]
-    Missing {
-        /// Its name.
-        name: String,
-    },
-    /// Something else than a file is in the way.
-    #[error("{} is not a plain file or directory, so it is not followed", path.display())]
-    NotPlain {
-        /// What is in the way.
-        path: PathBuf,
-    },
+    #[error("there is no artifact {0}")]
+    Missing(String),
+    /// This is not a regular file or directory.
+    #[error("{} is not a regular file or directory, so it is not used", .0.display())]
+    NotPlain(PathBuf),
     /// The name is not made of the content's hash.
-    #[error("the name {name} holds no SHA-256, so its content cannot be checked")]
-    NotHashed {
-        /// The name.
-        name: String,
-    },
+    #[error("the name {0} contains no SHA-256, so its content cannot be verified")]
+    NotHashed(String),
     /// The content is not what it was.
-    #[error("artifact {name} has been changed: its content has the SHA-256 {found}")]
+    #[error("artifact {name} was changed: the SHA-256 of its content is {found}")]
     Changed {
         /// The name.
         name: String,
@@ -76,8 +61,8 @@ impl Artifacts {
         if hash_in(name) == Some(&sha256(bytes)) && self.check(name).is_ok() {
             return Ok(());
         }
-        durable::make_dirs(&*self.disk, durable::parent(&path))?;
-        Ok(durable::put(&*self.disk, &path, bytes)?)
+        storage::make_dirs(&*self.disk, storage::parent(&path))?;
+        Ok(storage::put(&*self.disk, &path, bytes)?)
     }
 
     /// Writes an artifact that is named by its hash, unless it is there, and returns the name: `kind/<sha256>.ext`.
@@ -90,27 +75,26 @@ impl Artifacts {
     /// Reads an artifact.
     pub fn read(&self, name: &str) -> Result<Vec<u8>, ArtifactError> {
         let path = self.place(name)?;
-        self.disk.read(&path)?.ok_or_else(|| ArtifactError::Missing { name: name.to_owned() })
+        self.disk.read(&path)?.ok_or_else(|| ArtifactError::Missing(name.to_owned()))
     }
 
     /// Checks that an artifact that is named by its hash is what it was.
     pub fn check(&self, name: &str) -> Result<(), ArtifactError> {
-        let hash = hash_in(name).ok_or_else(|| ArtifactError::NotHashed { name: name.to_owned() })?;
+        let hash = hash_in(name).ok_or_else(|| ArtifactError::NotHashed(name.to_owned()))?;
         let found = sha256(&self.read(name)?);
         if found == hash { Ok(()) } else { Err(ArtifactError::Changed { name: name.to_owned(), found }) }
     }
 
-    /// Returns the file that a reference such as `artifact://round-001.diff` stands for.
+    /// Returns the file of a reference such as `artifact://round-001.diff`.
     pub fn resolve(&self, reference: &str) -> Result<PathBuf, ArtifactError> {
-        let name = reference
-            .strip_prefix("artifact://")
-            .ok_or_else(|| ArtifactError::NotAReference { reference: reference.to_owned() })?;
+        let name =
+            reference.strip_prefix("artifact://").ok_or_else(|| ArtifactError::NotAReference(reference.to_owned()))?;
         let name = alias(name).unwrap_or_else(|| name.to_owned());
         let path = self.place(&name)?;
         match self.disk.stat(&path)? {
             Some(stat) if stat.kind == FileKind::File => Ok(path),
-            Some(_) => Err(ArtifactError::NotPlain { path }),
-            None => Err(ArtifactError::Missing { name }),
+            Some(_) => Err(ArtifactError::NotPlain(path)),
+            None => Err(ArtifactError::Missing(name)),
         }
     }
 
@@ -119,25 +103,25 @@ impl Artifacts {
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         let part_ok = |part: &str| !part.is_empty() && !part.starts_with(['.', '-']) && part.chars().all(fits);
         if name.len() > 200 || !name.split('/').all(part_ok) {
-            return Err(ArtifactError::BadName { name: name.to_owned() });
+            return Err(ArtifactError::BadName(name.to_owned()));
         }
         let mut path = self.dir.clone();
         let above = name.split('/').rev().skip(1).collect::<Vec<_>>();
         for part in std::iter::once(None).chain(above.into_iter().rev().map(Some)) {
             path.extend(part);
             if self.disk.stat(&path)?.is_some_and(|stat| stat.kind != FileKind::Dir) {
-                return Err(ArtifactError::NotPlain { path });
+                return Err(ArtifactError::NotPlain(path));
             }
         }
         path.extend(name.rsplit('/').next());
         if self.disk.stat(&path)?.is_some_and(|stat| stat.kind != FileKind::File) {
-            return Err(ArtifactError::NotPlain { path });
+            return Err(ArtifactError::NotPlain(path));
         }
         Ok(path)
     }
 }
 
-/// Returns the name of the file that `diff/round-3.patch`, as the protocol spells it, stands for.
+/// Returns the file name for `diff/round-3.patch`, which is how the protocol spells it.
 fn alias(name: &str) -> Option<String> {
     let round: u32 = name.strip_prefix("diff/round-")?.strip_suffix(".patch")?.parse().ok()?;
     Some(format!("round-{round:03}.diff"))

@@ -1,5 +1,5 @@
-//! The one writer of a log: gets the lock, appends, and answers for what it acknowledges. The kernel frees the lock when
-//! its holder dies.
+//! The one writer of a log: takes the lock, repairs a torn tail, and appends durably. The kernel frees the lock when its
+//! holder dies.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,41 +13,37 @@ use pairflow_core::log::seal::Sealer;
 use pairflow_core::log::{Envelope, Event, Machine, Payload};
 use pairflow_core::time::Moment;
 
-use super::error::StoreError;
-use super::log::{Appended, Log};
-use super::ownership::Owner;
-use super::read::{Loaded, Source};
-use super::registry::Registry;
-use super::storage::{Guard, Handle, LockMode, StorageError};
-use super::{cache, durable, read};
+use super::registry::LogOwner;
+use super::storage::{self, Guard, Handle, LockMode};
+use super::{Appended, Loaded, Log, Registry, StateSource, StorageError, StoreError, read};
 
-/// How long the maker of a new log waits for the lock.
+/// How long the creation of a log waits for the lock.
 const CREATE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// A log that nobody else can write.
+/// A locked log: no other process can write it.
 pub struct Locked<M = BubbleState> {
     log: Log<M>,
     handle: Box<dyn Handle>,
     loaded: Loaded<M>,
     repaired: Option<Repaired>,
     poisoned: bool,
-    owner: Option<Owner>,
+    owner: Option<LogOwner>,
     _guard: Guard,
 }
 
-/// What was mended when a log was locked.
+/// What was repaired when a log was locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repaired {
-    /// The remains of an append that never counted were set aside.
+    /// The rest of an unacknowledged append was moved to quarantine.
     SetAside {
-        /// Where they stood.
+        /// Where it was.
         torn: Torn,
-        /// The file that has them now.
+        /// The file that holds it now.
         kept: PathBuf,
     },
     /// The newline of the last line was added.
     Newline {
-        /// Where it stands now.
+        /// Where it is.
         offset: u64,
     },
 }
@@ -62,12 +58,28 @@ pub(super) struct Stamped<B> {
 }
 
 impl<M: Machine> Log<M> {
-    /// Makes a new log with its first append, in one step: there is never half of it.
+    /// Creates a log with its first append, in one step.
     pub fn create(&self, events: &[Event<M::Body>], at: Moment) -> Result<(Locked<M>, Appended<M>), StoreError> {
         self.create_after(events, at, || Ok(()))
     }
 
-    /// Does the same, and `first` under the lock once it is known that there is no log yet.
+    /// Creates the log of a new bubble, with its configuration beside it. If the log exists, neither is changed.
+    pub fn create_configured(
+        &self,
+        config: &str,
+        events: &[Event<M::Body>],
+        at: Moment,
+    ) -> Result<(Locked<M>, Appended<M>), StoreError> {
+        self.create_after(events, at, || self.put_config(config))
+    }
+
+    /// Writes the configuration of a bubble, durably.
+    pub fn put_config(&self, text: &str) -> Result<(), StoreError> {
+        storage::make_dirs(&*self.disk, &self.files.dir)?;
+        Ok(storage::put(&*self.disk, &self.files.dir.join("bubble.toml"), text.as_bytes())?)
+    }
+
+    /// Creates a log, and calls `first` under the lock once it is known that there is no log yet.
     pub(super) fn create_after(
         &self,
         events: &[Event<M::Body>],
@@ -75,11 +87,9 @@ impl<M: Machine> Log<M> {
         first: impl FnOnce() -> Result<(), StoreError>,
     ) -> Result<(Locked<M>, Appended<M>), StoreError> {
         let disk = &*self.disk;
-        if let Some(why) = self.misplaced()? {
-            return Err(StoreError::Foreign { id: self.id.clone(), why });
-        }
-        durable::make_dirs(disk, &self.files.dir)?;
-        durable::make_dirs(disk, &self.files.artifacts())?;
+        self.insist_on_trusted_location()?;
+        storage::make_dirs(disk, &self.files.dir)?;
+        storage::make_dirs(disk, &self.files.artifacts())?;
         let guard = self.guard(LockMode::Exclusive, CREATE_PATIENCE)?;
         let path = self.files.transcript();
         if disk.stat(&path)?.is_some() {
@@ -89,42 +99,42 @@ impl<M: Machine> Log<M> {
         let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
         let beginning = key.clone().map(Sealer::beginning);
         let stamped = stamp(events, at, &self.id, &Head::default(), beginning.as_ref())?;
-        let owner = self.enter(key, stamped.first, 0)?;
+        let owner = self.register_owner(key, stamped.first, 0)?;
         let handle = self.first(&stamped.bytes).inspect_err(|_| {
-            // Nothing was acknowledged, so nothing stays; if even that fails, the next attempt says what is there.
+            // Nothing was acknowledged, so nothing stays. If the removal fails, too, the next attempt reports the rest.
             let _ = disk.remove(&path).and_then(|()| disk.sync_dir(&self.files.dir));
         })?;
         let mut state = M::new(self.id.clone());
         stamped.envelopes.iter().for_each(|envelope| state.advance(envelope));
-        let loaded = Loaded { state, head: stamped.head, torn: None, unterminated: false, from: Source::Log };
+        let loaded = Loaded { state, head: stamped.head, torn: None, unterminated: false, from: StateSource::Log };
         let locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
         locked.save();
         Ok((locked, stamped.envelopes))
     }
 
-    /// Puts the first bytes of a log there, durably, and opens it.
+    /// Writes the first bytes of a log, durably, and opens it.
     fn first(&self, bytes: &[u8]) -> Result<Box<dyn Handle>, StoreError> {
         let path = self.files.transcript();
-        durable::put(&*self.disk, &path, bytes)?;
+        storage::put(&*self.disk, &path, bytes)?;
         // Others may have made the directories above without making them durable.
         self.files.dir.ancestors().skip(1).take(3).try_for_each(|dir| self.disk.sync_dir(dir))?;
         self.disk.open_append(&path)?.ok_or_else(|| self.missing())
     }
 
-    /// Reads the state, and writes the cache if it is missing or old and nobody is in the way.
+    /// Reads the state, and writes the cache if it is missing or old and the lock is free.
     pub fn refresh(&self) -> Result<Loaded<M>, StoreError> {
         let loaded = self.load()?;
-        if loaded.from == Source::Cache || loaded.torn.is_some() || loaded.unterminated {
+        if loaded.from == StateSource::Cache || loaded.torn.is_some() || loaded.unterminated {
             return Ok(loaded);
         }
         match self.lock(Duration::ZERO) {
             Ok(locked) => Ok(locked.into_loaded()),
-            // A cache that cannot be written is a slow one, not a wrong one.
+            // A missing cache only costs time.
             Err(_) => Ok(loaded),
         }
     }
 
-    /// Takes the lock, waiting for it at most as long as `patience`, and mends the end of the log if a crash tore it.
+    /// Takes the lock, waiting at most `patience`, and repairs a tail that a crash tore.
     pub fn lock(&self, patience: Duration) -> Result<Locked<M>, StoreError> {
         if self.disk.stat(&self.files.transcript())?.is_none() {
             return Err(self.missing());
@@ -132,9 +142,9 @@ impl<M: Machine> Log<M> {
         let guard = self.guard(LockMode::Exclusive, patience)?;
         let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let loaded = self.read(&*handle, self.cache()?)?;
-        let owner = self.standing_of(&*handle)?.map_err(|why| StoreError::Foreign { id: self.id.clone(), why })?;
+        let owner = self.ownership_of(&*handle)?.map_err(|why| StoreError::Foreign { id: self.id.clone(), why })?;
         let mut locked = Locked::new(self.clone(), handle, guard, loaded).owned(owner);
-        locked.settle()?;
+        locked.recover()?;
         Ok(locked)
     }
 }
@@ -144,8 +154,8 @@ impl<M: Machine> Locked<M> {
         Self { log, handle, loaded, repaired: None, poisoned: false, owner: None, _guard: guard }
     }
 
-    /// Has what is appended from here on sealed and noted by its owner.
-    pub(super) fn owned(self, owner: Option<Owner>) -> Self {
+    /// Sets the owner that seals and notes later appends.
+    pub(super) fn owned(self, owner: Option<LogOwner>) -> Self {
         Self { owner, ..self }
     }
 
@@ -163,17 +173,17 @@ impl<M: Machine> Locked<M> {
         self.loaded
     }
 
-    /// Returns what was mended when the lock was taken.
+    /// Returns what was repaired when the lock was taken.
     pub fn repaired(&self) -> Option<&Repaired> {
         self.repaired.as_ref()
     }
 
-    /// Writes down what happened. When this returns, it survives a power loss; if it fails, nothing happened.
+    /// Appends events. When this returns, they survive a power loss; if it fails, nothing was recorded.
     ///
-    /// One write, one sync. After a failure nothing more can be written: the log has to be locked and read anew.
+    /// One write, one sync. After a failure nothing more can be written: the log has to be locked and read again.
     pub fn append(&mut self, events: &[Event<M::Body>], at: Moment) -> Result<Vec<Envelope<M::Body>>, StoreError> {
         if self.poisoned {
-            return Err(StoreError::Poisoned { path: self.log.files.transcript() });
+            return Err(StoreError::Poisoned(self.log.files.transcript()));
         }
         let stamped =
             stamp(events, at, &self.log.id, &self.loaded.head, self.owner.as_ref().map(|owner| &owner.sealer))?;
@@ -195,23 +205,23 @@ impl<M: Machine> Locked<M> {
         Ok(stamped.envelopes)
     }
 
-    /// Cuts off what a failed append may have left, and says whether that worked.
+    /// Truncates what a failed append may have left. Returns whether that worked.
     ///
-    /// The failed sync is not tried again; the cut is synced through a file opened anew, as well as it can be.
+    /// The failed sync is not retried; the truncation is synced through a new handle.
     fn undo(&self) -> bool {
         let reopen = || self.log.disk.open_append(&self.log.files.transcript());
         let cut = self.handle.truncate(self.loaded.head.offset).is_ok();
         cut && reopen().is_ok_and(|handle| handle.is_some_and(|handle| handle.sync_data().is_ok()))
     }
 
-    /// Writes the cache. The log must be durable up to its head. A cache that cannot be written is a slow one only.
+    /// Writes the cache. The log must be durable up to its head. A missing cache only costs time.
     pub(super) fn save(&self) {
         let Loaded { state, head, .. } = &self.loaded;
         let save = || {
             let stat = self.handle.stat().ok().filter(|stat| stat.len == head.offset)?;
             let key = self.owner.as_ref().map(|owner| owner.sealer.key());
-            let bytes = cache::encode(state, head, &stat, key).ok()?;
-            durable::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
+            let bytes = read::encode(state, head, &stat, key).ok()?;
+            storage::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
         };
         let _ = save();
         if let Some((registry, owner)) = self.log.registry.as_ref().zip(self.owner.as_ref()) {
@@ -219,18 +229,18 @@ impl<M: Machine> Locked<M> {
         }
     }
 
-    /// Mends the end of the log, and makes durable what a writer that died may have left unsynced.
-    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
-        if self.loaded.from == Source::Cache {
+    /// Repairs the tail, and syncs what a writer that died may have left unsynced.
+    pub(super) fn recover(&mut self) -> Result<(), StoreError> {
+        if self.loaded.from == StateSource::Cache {
             return Ok(());
         }
-        self.mend()?;
+        self.repair_tail()?;
         self.save();
         Ok(())
     }
 
-    /// Mends the end of the log, whoever wrote it last.
-    pub(super) fn mend(&mut self) -> Result<(), StoreError> {
+    /// Repairs the tail, for own and foreign logs.
+    pub(super) fn repair_tail(&mut self) -> Result<(), StoreError> {
         self.repaired = match (self.loaded.torn, self.loaded.unterminated) {
             (Some(torn), _) => Some(self.set_aside(torn)?),
             (None, true) => {
@@ -246,7 +256,7 @@ impl<M: Machine> Locked<M> {
     }
 
     fn set_aside(&self, torn: Torn) -> Result<Repaired, StorageError> {
-        let kept = keep(&self.log, &*self.handle, torn, self.loaded.head.seq + 1)?;
+        let kept = quarantine_tail(&self.log, &*self.handle, torn, self.loaded.head.seq + 1)?;
         self.handle.truncate(torn.offset)?;
         Ok(Repaired::SetAside { torn, kept })
     }
@@ -258,7 +268,7 @@ impl<M> std::fmt::Debug for Locked<M> {
     }
 }
 
-/// Gives events their numbers, names and time, and makes them the lines of one append.
+/// Turns events into the lines of one append, with their numbers, ids and time.
 pub(super) fn stamp<B: Payload>(
     events: &[Event<B>],
     at: Moment,
@@ -266,7 +276,7 @@ pub(super) fn stamp<B: Payload>(
     head: &Head,
     sealer: Option<&Sealer>,
 ) -> Result<Stamped<B>, StoreError> {
-    let count = u32::try_from(events.len()).map_err(|_| StoreError::TooLarge { bytes: usize::MAX })?;
+    let count = u32::try_from(events.len()).map_err(|_| StoreError::TooLarge(usize::MAX))?;
     let numbered = events.iter().zip(1..=count).map(|(event, n)| {
         let seq = head.seq + u64::from(n);
         let name = Envelope::name(seq, at);
@@ -278,7 +288,7 @@ pub(super) fn stamp<B: Payload>(
     let first = LineHash::of(bytes.split(|byte| *byte == b'\n').next().unwrap_or_default());
     let longest = bytes.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
     if longest > MAX_LINE || bytes.len() > MAX_APPEND {
-        return Err(StoreError::TooLarge { bytes: longest.max(bytes.len()) });
+        return Err(StoreError::TooLarge(longest.max(bytes.len())));
     }
     let offset = head.offset + bytes.len() as u64;
     let head = Head { seq: last.seq, offset, hash, last_len: last_len as u64 };
@@ -286,7 +296,12 @@ pub(super) fn stamp<B: Payload>(
 }
 
 /// Copies a torn tail into quarantine, durably, and returns where it is.
-fn keep<M: Machine>(log: &Log<M>, handle: &dyn Handle, torn: Torn, seq: u64) -> Result<PathBuf, StorageError> {
+fn quarantine_tail<M: Machine>(
+    log: &Log<M>,
+    handle: &dyn Handle,
+    torn: Torn,
+    seq: u64,
+) -> Result<PathBuf, StorageError> {
     let bytes = read::copy(handle, torn.offset, torn.len)?;
     let stem = format!("{seq}-{}", torn.offset);
     let dir = log.files.quarantine();
@@ -299,6 +314,6 @@ fn keep<M: Machine>(log: &Log<M>, handle: &dyn Handle, torn: Torn, seq: u64) -> 
         }
     }
     let path = log.quarantine(&stem, "bin")?;
-    durable::put(&*log.disk, &path, &bytes)?;
+    storage::put(&*log.disk, &path, &bytes)?;
     Ok(path)
 }

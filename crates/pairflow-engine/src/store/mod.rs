@@ -1,4 +1,4 @@
-//! What a machine has on disk: its log, the cache of its state, and its artifacts. Written once, for every [`Machine`].
+//! The files of a machine on disk: its log, the cache of its state, and its artifacts. One store serves every [`Machine`].
 //!
 //! [`Machine`]: pairflow_core::log::Machine
 //!
@@ -6,36 +6,26 @@
 //! and everything that was acknowledged survives the death of the process and of the machine. The cache is replaced
 //! after each append and trusted only while it provably fits. Damage is named with its place and never skipped.
 
-mod adopt;
 pub mod artifacts;
-mod cache;
-mod durable;
 mod error;
-mod files;
 mod locked;
 mod log;
-mod mend;
-mod nearby;
 mod ownership;
-mod place;
 mod read;
 mod real;
 mod registry;
-mod standing;
+mod repair;
 pub mod storage;
 
-pub use adopt::Shown;
 pub use artifacts::{ArtifactError, Artifacts};
-pub use cache::CacheStand;
-pub use error::StoreError;
-pub use files::LogFiles;
+pub use error::{Foreign, StoreError, seal_words};
 pub use locked::{Locked, Repaired};
-pub use log::{Appended, Log, Verified};
-pub use mend::Salvage;
-pub use read::{Loaded, Source};
+pub use log::{Appended, Log, LogFiles, Verified};
+pub use ownership::ForeignLog;
+pub use read::{CacheCondition, Loaded, StateSource};
 pub use real::RealDisk;
 pub(crate) use real::lock_holders;
 pub(crate) use registry::random;
-pub use registry::{Known, Registered, Registry};
-pub use standing::{Foreign, Standing, seal_words};
+pub use registry::{KnownBubble, Registered, Registry};
+pub use repair::Salvage;
 pub use storage::{Storage, StorageError};

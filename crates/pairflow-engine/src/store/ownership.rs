@@ -1,73 +1,86 @@
-//! How it is decided whose a log is. pairflow acts for its own bubbles only.
+//! Decides whose a log is, and adopts foreign ones. pairflow acts for its own bubbles only.
 //!
-//! A log is own when it is on record in the user's state directory, does not end before what is known of it there, and
-//! everything that came since is sealed with the user's key. A log that arrived in any other way (a clone, a copy, a
-//! restored backup, somebody else's) can be read, and causes nothing.
+//! A log is own when it is registered in the user's state directory, does not end before the end known there, and
+//! everything after that is sealed with the user's key. A log that arrived in any other way (a clone, a copy, a restored
+//! backup, from another user) can be read and is never acted on, until a person has seen it and adopts it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use pairflow_core::log::Machine;
+use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::frame::{LineHash, MAX_LINE};
 use pairflow_core::log::scan::{Head, Scan};
-use pairflow_core::log::seal::{Judged, SealKey, SealScan, SealState, Sealer, TailScan};
+use pairflow_core::log::seal::{JudgedSeals, SealKey, SealScan, SealState, Sealer, TailScan};
+use pairflow_core::log::{Event, Machine};
+use pairflow_core::time::Moment;
 
-use super::error::StoreError;
-use super::files::LogFiles;
-use super::log::Log;
+use super::locked::stamp;
 use super::read::{self, ReadError};
-use super::registry::{Known, Registered, Registry};
-use super::standing::{Foreign, Standing};
-use super::storage::{Handle, StorageError};
-
-/// What the writer of an own log needs: its record, and what seals it.
-#[derive(Debug, Clone)]
-pub(super) struct Owner {
-    pub(super) entry: Registered,
-    pub(super) sealer: Sealer,
-}
+use super::registry::LogOwner;
+use super::storage::{FileKind, Handle, LockMode};
+use super::{Foreign, KnownBubble, Loaded, Locked, Log, LogFiles, Registered, Registry, StorageError, StoreError};
 
 impl<M: Machine> Log<M> {
-    /// Says whose the log is. Reads the end of it only.
-    pub fn standing(&self) -> Result<Standing, StoreError> {
+    /// Returns why the log is foreign; nothing if it is this user's. Reads the end of it only.
+    pub fn foreign(&self) -> Result<Option<Foreign>, StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
-        match self.standing_of(&*handle)? {
-            Ok(_) => Ok(Standing::Own),
+        match self.ownership_of(&*handle)? {
+            Ok(_) => Ok(None),
             Err(why) => {
-                // Whose ever it is, nothing can be done with a log of another version.
-                self.insist_on_format(&*handle)?;
-                // What looks as if it had been replaced may be damaged, which is another thing to tell.
+                // A log of another version cannot be used, own or foreign.
+                self.check_format(&*handle)?;
+                // A log that looks replaced may be damaged, which is another error.
                 if matches!(why, Foreign::RolledBack { .. } | Foreign::Replaced { .. } | Foreign::Forged { .. }) {
                     self.load()?;
                 }
-                Ok(Standing::Foreign(why))
+                Ok(Some(why))
             }
         }
     }
 
     /// Fails for a log that another version of pairflow wrote.
-    pub(super) fn insist_on_format(&self, handle: &dyn Handle) -> Result<(), StoreError> {
+    pub(super) fn check_format(&self, handle: &dyn Handle) -> Result<(), StoreError> {
         let Some(line) = first_bytes(handle)? else { return Ok(()) };
         match Scan::<M::Body>::new(&self.id, 0).feed(&line, &mut |_| {}).map_err(ReadError::from) {
-            Err(error @ ReadError::OtherFormat { .. }) => Err(self.told(error)),
-            // What else may be wrong with it is told when it is read.
+            Err(error @ ReadError::OtherFormat { .. }) => Err(self.store_error(error)),
+            // Any other damage is reported when the log is read.
             _ => Ok(()),
         }
     }
 
-    /// Judges an open log: what seals its next append if it is this user's, or why it is foreign.
+    /// Returns why the places of the log make it foreign; fails if those of the registry cannot be trusted.
+    pub(super) fn untrusted_location(&self) -> Result<Option<Foreign>, StoreError> {
+        self.registry.as_ref().map_or(Ok(()), Registry::insist_private)?;
+        for path in self.files.own_dirs() {
+            match self.disk.stat(&path)? {
+                Some(stat) if stat.kind != FileKind::Dir => return Ok(Some(Foreign::Linked(path))),
+                Some(stat) if !stat.own => return Ok(Some(Foreign::OtherUser(path))),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Fails if the places of the log make it foreign.
+    pub(super) fn insist_on_trusted_location(&self) -> Result<(), StoreError> {
+        let id = self.id.clone();
+        self.untrusted_location()?.map_or(Ok(()), |why| Err(StoreError::Foreign { id, why }))
+    }
+
+    /// Judges an open log: its owner, who seals the next append, or why it is foreign.
     ///
-    /// Without a registry nothing is sealed, and every log is one's own.
-    pub(super) fn standing_of(&self, handle: &dyn Handle) -> Result<Result<Option<Owner>, Foreign>, StoreError> {
+    /// Without a registry nothing is sealed, and every log counts as own.
+    pub(super) fn ownership_of(&self, handle: &dyn Handle) -> Result<Result<Option<LogOwner>, Foreign>, StoreError> {
         let Some(registry) = &self.registry else { return Ok(Ok(None)) };
-        if let Some(why) = self.misplaced()? {
+        if let Some(why) = self.untrusted_location()? {
             return Ok(Err(why));
         }
         if !handle.stat()?.own {
-            return Ok(Err(Foreign::OtherUser { path: self.files.transcript() }));
+            return Ok(Err(Foreign::OtherUser(self.files.transcript())));
         }
         let known = registry.find(self.files.repo(), &self.id)?;
         let Some(known) = known.filter(|known| known.entry.moving.is_empty()) else {
-            return Ok(Err(self.origin(registry, handle)?));
+            return Ok(Err(self.foreign_reason(registry, handle)?));
         };
         let expected = known.entry.first;
         let why = match judge::<M>(registry.key()?, known, handle)? {
@@ -77,21 +90,20 @@ impl<M: Machine> Log<M> {
         if first_line(handle)?.is_none_or(|first| first == expected) {
             return Ok(Err(why));
         }
-        // The record is about another bubble, which was at this place before.
-        Ok(Err(match self.origin(registry, handle)? {
-            Foreign::Unknown => Foreign::Replaced { known: 1 },
+        // The record is about another bubble that was here before.
+        Ok(Err(match self.foreign_reason(registry, handle)? {
+            Foreign::Unknown => Foreign::Replaced(1),
             other => other,
         }))
     }
 
-    /// Puts the bubble on record: this user's lines begin at the byte `since` with a line that has the hash `instance`.
-    /// Returns what the writer of the lines after it needs.
-    pub(super) fn enter(
+    /// Registers the bubble: this user's lines begin at byte `since` with a line of the hash `instance`. Returns the owner.
+    pub(super) fn register_owner(
         &self,
         key: Option<SealKey>,
         instance: LineHash,
         since: u64,
-    ) -> Result<Option<Owner>, StoreError> {
+    ) -> Result<Option<LogOwner>, StoreError> {
         let Some((registry, key)) = self.registry.as_ref().zip(key) else { return Ok(None) };
         let first = match self.disk.open(&self.files.transcript())? {
             Some(handle) => first_line(&*handle)?.unwrap_or(instance),
@@ -100,11 +112,11 @@ impl<M: Machine> Log<M> {
         let (repo, id, name) = (self.files.repo().to_owned(), self.id.clone(), key.id().to_owned());
         let entry = Registered { repo, id, instance, first, since, key: name, moving: Vec::new() };
         registry.register(&entry, None)?;
-        Ok(Some(Owner { entry, sealer: Sealer::new(key, instance) }))
+        Ok(Some(LogOwner { entry, sealer: Sealer::new(key, instance) }))
     }
 
     /// Judges every seal since the log was created or last adopted, and counts the appends before that.
-    pub fn seals(&self, key: &SealKey) -> Result<(Judged, usize), StoreError> {
+    pub fn seals(&self, key: &SealKey) -> Result<(JudgedSeals, usize), StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
         let mut scan = SealScan::<M::Body>::new(key);
         read::lines(&*handle, 0, &mut |line| {
@@ -114,20 +126,20 @@ impl<M: Machine> Log<M> {
         Ok(scan.finish())
     }
 
-    /// Whether the log would be this user's if nothing were known of its end: it may only have been shortened.
+    /// Whether the log is this user's except that it may have been shortened.
     pub(super) fn is_own_but_shortened(&self, handle: &dyn Handle) -> Result<bool, StoreError> {
         let Some(registry) = &self.registry else { return Ok(true) };
-        let Some(Known { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
-        Ok(entry.moving.is_empty() && judge::<M>(registry.key()?, Known { entry, head: None }, handle)?.is_ok())
+        let Some(KnownBubble { entry, .. }) = registry.find(self.files.repo(), &self.id)? else { return Ok(false) };
+        Ok(entry.moving.is_empty() && judge::<M>(registry.key()?, KnownBubble { entry, head: None }, handle)?.is_ok())
     }
 
-    /// Says where a log comes from that is not on record here.
-    fn origin(&self, registry: &Registry, handle: &dyn Handle) -> Result<Foreign, StoreError> {
+    /// Returns why a log that is not registered here is foreign.
+    fn foreign_reason(&self, registry: &Registry, handle: &dyn Handle) -> Result<Foreign, StoreError> {
         let here = self.files.repo();
-        Ok(match self.moved(registry, handle)? {
+        Ok(match self.find_moved(registry, handle)? {
             Ok(records) => {
                 let from = places(&records).into_iter().find(|place| place != here);
-                Foreign::Moved { from: from.unwrap_or_else(|| here.to_owned()) }
+                Foreign::Moved(from.unwrap_or_else(|| here.to_owned()))
             }
             Err(why) => why,
         })
@@ -135,21 +147,21 @@ impl<M: Machine> Log<M> {
 
     /// Returns the records of a log that was moved here, or what it is instead.
     ///
-    /// It was moved if it is the continuation of a log on record whose place is empty now. Two records of the same
-    /// first line may be an original and its adopted copy; the seals tell them apart.
-    pub(super) fn moved(
+    /// It was moved if it continues a registered log that is no longer at its path. Two records of the same first line may
+    /// be an original and its adopted copy; the seals tell them apart.
+    pub(super) fn find_moved(
         &self,
         registry: &Registry,
         handle: &dyn Handle,
-    ) -> Result<Result<Vec<Known>, Foreign>, StoreError> {
+    ) -> Result<Result<Vec<KnownBubble>, Foreign>, StoreError> {
         let Some(first) = first_line(handle)? else { return Ok(Err(Foreign::Unknown)) };
         let here = self.files.repo();
-        let is_there = |known: &Known| known.entry.repo != here && self.is_at(&known.entry);
+        let is_there = |known: &KnownBubble| known.entry.repo != here && self.is_present(&known.entry);
         let (there, gone): (Vec<_>, Vec<_>) = registry.with_first(&self.id, first)?.into_iter().partition(is_there);
         let mut refused = None;
         for known in &gone {
             // A move that was interrupted leaves several records of the same lines.
-            let same = |one: &&Known| one.entry.instance == known.entry.instance;
+            let same = |one: &&KnownBubble| one.entry.instance == known.entry.instance;
             if there.iter().any(|one| same(&one)) {
                 continue;
             }
@@ -158,13 +170,13 @@ impl<M: Machine> Log<M> {
                 Err(why) => refused = refused.or(Some(why)),
             }
         }
-        let copy = there.into_iter().next().map(|one| Foreign::Copy { of: one.entry.repo });
+        let copy = there.into_iter().next().map(|one| Foreign::Copy(one.entry.repo));
         Ok(Err(copy.or(refused).unwrap_or(Foreign::Unknown)))
     }
 
-    /// Whether the log of a record is where it was. Only the absence of a log or that of another bubble shows that it
-    /// is not; what cannot be read may be it.
-    fn is_at(&self, entry: &Registered) -> bool {
+    /// Whether the log of a record is still at its path. It is not if there is no log, or that of another bubble; a log
+    /// that cannot be read may be it.
+    fn is_present(&self, entry: &Registered) -> bool {
         let there = LogFiles::of::<M>(&entry.repo.join(".pairflow"), &entry.id).transcript();
         let other = |handle: &dyn Handle| -> Result<bool, StorageError> {
             let Some(line) = first_bytes(handle)? else { return Ok(false) };
@@ -177,10 +189,105 @@ impl<M: Machine> Log<M> {
             Err(_) => self.disk.stat(&there).is_ok_and(|stat| stat.is_some()),
         }
     }
+
+    /// Reads a foreign log for the person who may adopt it; nothing if it is this user's.
+    ///
+    /// The state is read from the log itself: a cache that came with it is not used. Fails for a log that cannot be
+    /// adopted.
+    pub fn examine(&self) -> Result<Option<ForeignLog<M>>, StoreError> {
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        self.check_format(&*handle)?;
+        let Err(why) = self.ownership_of(&*handle)? else { return Ok(None) };
+        if !why.is_adoptable() {
+            return Err(StoreError::Foreign { id: self.id.clone(), why });
+        }
+        let Loaded { state, head, .. } = self.read(&*handle, None)?;
+        Ok(Some(ForeignLog { state, head, why }))
+    }
+
+    /// Makes a foreign log this user's: `events` are its first lines here. The log has to be as it was shown.
+    ///
+    /// The record is written first; until the log has these lines, it stays foreign even if this process dies.
+    pub fn adopt(&self, shown: &ForeignLog<M>, events: &[Event<M::Body>], at: Moment) -> Result<Locked<M>, StoreError> {
+        self.adopt_locked(self.lock_shown(shown)?, events, at)
+    }
+
+    /// Adopts a log again that is this user's but was shortened; nothing if it is not. `events` returns its first lines
+    /// for the state that is left.
+    pub fn readopt(
+        &self,
+        events: impl FnOnce(&M) -> Vec<Event<M::Body>>,
+        at: Moment,
+    ) -> Result<Option<Locked<M>>, StoreError> {
+        let locked = self.lock_foreign()?;
+        if !self.is_own_but_shortened(locked.handle())? {
+            return Ok(None);
+        }
+        let events = events(&locked.loaded().state);
+        self.adopt_locked(locked, &events, at).map(Some)
+    }
+
+    fn adopt_locked(
+        &self,
+        mut locked: Locked<M>,
+        events: &[Event<M::Body>],
+        at: Moment,
+    ) -> Result<Locked<M>, StoreError> {
+        let key = self.registry.as_ref().map(Registry::key_or_new).transpose()?;
+        locked.repair_tail()?;
+        let beginning = key.clone().map(Sealer::beginning);
+        let head = locked.loaded().head;
+        let stamped = stamp(events, at, &self.id, &head, beginning.as_ref())?;
+        let owner = self.register_owner(key, stamped.first, head.offset)?;
+        let mut locked = locked.owned(owner);
+        locked.write(stamped)?;
+        Ok(locked)
+    }
+
+    /// Registers a log that was moved here with its repository, after `bring` has moved its worktree from one of the
+    /// repositories that it may have been in. The log has to be as it was shown.
+    pub fn complete_move<E: From<StoreError>>(
+        &self,
+        shown: &ForeignLog<M>,
+        bring: impl FnOnce(&[PathBuf]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let _locked = self.lock_shown(shown)?;
+        let (registry, records) = self.moved_records()?;
+        let here = self.files.repo();
+        registry.begin_move(&records, here).map_err(StoreError::from)?;
+        bring(&places(&records))?;
+        Ok(registry.end_move(&records, here, &shown.head).map_err(StoreError::from)?)
+    }
+
+    fn moved_records(&self) -> Result<(&Registry, Vec<KnownBubble>), StoreError> {
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let changed = || StoreError::Changed(self.id.clone());
+        let registry = self.registry.as_ref().ok_or_else(changed)?;
+        Ok((registry, self.find_moved(registry, &*handle)?.map_err(|_| changed())?))
+    }
+
+    /// Locks a foreign log that has not changed since it was shown.
+    fn lock_shown(&self, shown: &ForeignLog<M>) -> Result<Locked<M>, StoreError> {
+        let locked = self.lock_foreign()?;
+        let why = self.ownership_of(locked.handle())?.err();
+        if locked.loaded().head != shown.head || why.as_ref() != Some(&shown.why) {
+            return Err(StoreError::Changed(self.id.clone()));
+        }
+        Ok(locked)
+    }
+
+    /// Locks a log, own or foreign.
+    fn lock_foreign(&self) -> Result<Locked<M>, StoreError> {
+        self.insist_on_trusted_location()?;
+        let guard = self.guard(LockMode::Exclusive, PATIENCE)?;
+        let handle = self.disk.open_append(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        let loaded = self.read(&*handle, None)?;
+        Ok(Locked::new(self.clone(), handle, guard, loaded))
+    }
 }
 
-/// Returns the repositories in which a bubble with these records may have been.
-pub(super) fn places(records: &[Known]) -> Vec<PathBuf> {
+/// Returns the repositories that a bubble with these records may have been in.
+pub(super) fn places(records: &[KnownBubble]) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
     for entry in records.iter().map(|known| &known.entry) {
         for place in std::iter::once(&entry.repo).chain(&entry.moving) {
@@ -192,15 +299,15 @@ pub(super) fn places(records: &[Known]) -> Vec<PathBuf> {
     places
 }
 
-/// Judges a log that is on record.
+/// Judges a registered log.
 fn judge<M: Machine>(
     key: Option<SealKey>,
-    known: Known,
+    known: KnownBubble,
     handle: &dyn Handle,
-) -> Result<Result<Owner, Foreign>, StorageError> {
-    let Known { entry, head: known } = known;
+) -> Result<Result<LogOwner, Foreign>, StorageError> {
+    let KnownBubble { entry, head: known } = known;
     let Some(key) = key.filter(|key| key.id() == entry.key) else {
-        return Ok(Err(Foreign::KeyLost { key: entry.key.clone() }));
+        return Ok(Err(Foreign::KeyLost(entry.key.clone())));
     };
     let sealer = Sealer::new(key, entry.instance);
     let len = handle.stat()?.len;
@@ -208,29 +315,29 @@ fn judge<M: Machine>(
     if let Some(known) = known {
         // The newline of the last line may be missing; the next command adds it.
         if len + 1 < known.offset {
-            return Ok(Err(Foreign::RolledBack { known: known.seq }));
+            return Ok(Err(Foreign::RolledBack(known.seq)));
         }
         if !holds(handle, &known)? {
-            return Ok(Err(Foreign::Replaced { known: known.seq }));
+            return Ok(Err(Foreign::Replaced(known.seq)));
         }
         if len <= begins {
-            return Ok(Ok(Owner { entry, sealer }));
+            return Ok(Ok(LogOwner { entry, sealer }));
         }
     }
     let mut scan = TailScan::<M::Body>::new(&sealer, known.is_none());
     read::lines(handle, begins, &mut |line| line.is_empty() || scan.take(line))?;
     let (judged, first) = scan.finish();
-    // Without anything that is known, the log has to begin with this user's first line.
+    // Without a known end, the log has to begin with this user's first line.
     let why = match (judged.worst, known.is_some()) {
-        (_, false) if judged.appends == 0 => Some(Foreign::Forged { seal: SealState::Unsealed }),
+        (_, false) if judged.appends == 0 => Some(Foreign::Forged(SealState::Unsealed)),
         (_, false) if first != Some(entry.instance) => Some(Foreign::Unknown),
         (SealState::Own, _) => None,
-        (seal, _) => Some(Foreign::Forged { seal }),
+        (seal, _) => Some(Foreign::Forged(seal)),
     };
-    Ok(why.map_or(Ok(Owner { entry, sealer }), Err))
+    Ok(why.map_or(Ok(LogOwner { entry, sealer }), Err))
 }
 
-/// Whether the line that ends at `known` is the one that was there, its newline left aside.
+/// Whether the line that ends at `known` is still the same, except for its newline.
 fn holds(handle: &dyn Handle, known: &Head) -> Result<bool, StorageError> {
     let plausible = (1..=MAX_LINE as u64).contains(&known.last_len) && known.last_len <= known.offset;
     let mut line = vec![0; if plausible { known.last_len as usize - 1 } else { 0 }];
@@ -253,4 +360,18 @@ fn first_bytes(handle: &dyn Handle) -> Result<Option<Vec<u8>>, StorageError> {
         bytes.truncate(end + 1);
         bytes
     }))
+}
+
+/// How long to wait for the lock of a foreign log.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A foreign log as it is shown to the person who may adopt it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForeignLog<M = BubbleState> {
+    /// The state, read from the log itself.
+    pub state: M,
+    /// Where it ends. The hash of its last line covers the whole log.
+    pub head: Head,
+    /// Why it is foreign.
+    pub why: Foreign,
 }

@@ -1,17 +1,17 @@
-//! The disk of the machine: files that only their owner may read, and the kernel's own locks.
+//! The real disk: files that only their owner may read, and kernel locks.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use pairflow_core::time::BackOff;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use super::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
-use crate::regular::{self, Links};
+use super::storage::{FileKind, FileStat, Guard, Handle, LockMode};
+use super::{Storage, StorageError};
+use crate::regular::{self, Symlinks, optional};
 
 /// The disk of the machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,7 +20,7 @@ pub struct RealDisk;
 /// The largest file that is read at once; every one of ours is much smaller.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// How long to wait between two looks at a lock that is held.
+/// The pauses between two attempts to take a lock.
 const PAUSES: BackOff = BackOff::new(Duration::from_micros(200), Duration::from_millis(5));
 
 impl Storage for RealDisk {
@@ -32,13 +32,13 @@ impl Storage for RealDisk {
         handle(path, OpenOptions::new().read(true).append(true))
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         let found = optional(fs::symlink_metadata(path)).map_err(|e| StorageError::new("look at", path, e))?;
         Ok(found.map(|meta| stat(&meta)))
     }
 
     fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, StorageError> {
-        optional(regular::read_at(path, MOST_BYTES, Links::Refuse)).map_err(|e| StorageError::new("read", path, e))
+        optional(regular::read_at(path, MOST_BYTES, Symlinks::Refuse)).map_err(|e| StorageError::new("read", path, e))
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
@@ -48,8 +48,8 @@ impl Storage for RealDisk {
         write().map_err(|e| StorageError::new("write", path, e))
     }
 
-    /// The two files change places again and again. A new file for each content would have to be given room on the disk
-    /// before the next sync of the log, which would wait for that.
+    /// The two files swap names each time. A new file for each content would need blocks to be allocated, and the next
+    /// sync of the log would wait for that.
     fn renew(&self, path: &Path, spare: &Path, bytes: &[u8]) -> Result<(), StorageError> {
         let write = || {
             let file = plain(spare, OpenOptions::new().write(true).create(true))?;
@@ -58,10 +58,10 @@ impl Storage for RealDisk {
             if file.metadata()?.len() == len { Ok(()) } else { file.set_len(len) }
         };
         write().map_err(|e| StorageError::new("write", spare, e))?;
-        // Something else than a file in its place, such as a link, is replaced and never kept.
+        // Anything else in its place, such as a link, is replaced and never kept.
         let there = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file());
         let swapped = there && renameat_with(CWD, spare, CWD, path, RenameFlags::EXCHANGE).is_ok();
-        // There may be nothing yet to change places with, or a file system that cannot do it.
+        // There may be no file to swap with yet, or the file system cannot do it.
         if swapped { Ok(()) } else { self.rename(spare, path) }
     }
 
@@ -75,7 +75,7 @@ impl Storage for RealDisk {
     }
 
     fn remove(&self, path: &Path) -> Result<(), StorageError> {
-        optional(fs::remove_file(path)).map(drop).map_err(|e| StorageError::new("remove", path, e))
+        regular::remove(path).map_err(|e| StorageError::new("remove", path, e))
     }
 
     fn create_dir(&self, path: &Path) -> Result<bool, StorageError> {
@@ -94,10 +94,8 @@ impl Storage for RealDisk {
     fn list_dir(&self, path: &Path) -> Result<Vec<String>, StorageError> {
         let list = || {
             let Some(entries) = optional(fs::read_dir(path))? else { return Ok(Vec::new()) };
-            let mut names = Vec::new();
-            for entry in entries {
-                names.push(entry?.file_name().to_string_lossy().into_owned());
-            }
+            let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+            let mut names = entries.map(|entry| entry.map(name)).collect::<io::Result<Vec<_>>>()?;
             names.sort();
             Ok(names)
         };
@@ -109,7 +107,7 @@ impl Storage for RealDisk {
         let mut pauses = PAUSES;
         loop {
             if let Some(file) = try_lock(path, mode).map_err(|e| StorageError::new("lock", path, e))? {
-                return Ok(Some(Guard::new(file)));
+                return Ok(Some(Box::new(file)));
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -124,8 +122,8 @@ impl Storage for RealDisk {
     }
 }
 
-/// Returns who holds the lock of a path, as far as the kernel tells: also holders of locks on files of other file systems
-/// that have the same number.
+/// Returns the processes that hold the lock of a path, by `/proc/locks`. It may include holders of locks on files of
+/// other file systems that have the same inode number.
 pub(crate) fn lock_holders(path: &Path) -> Vec<u32> {
     let Ok(ino) = fs::metadata(path).map(|meta| meta.ino().to_string()) else { return Vec::new() };
     let locks = regular::read_text(Path::new("/proc/locks")).unwrap_or_default();
@@ -138,7 +136,7 @@ pub(crate) fn lock_holders(path: &Path) -> Vec<u32> {
     locks.lines().filter_map(holder).filter(|pid| *pid > 0).collect()
 }
 
-/// Tries once to lock a file; a file that lost its name meanwhile does not count, as others would lock the new one.
+/// Tries once to lock a file. A file that was replaced in the meantime does not count: others would lock the new one.
 fn try_lock(path: &Path, mode: LockMode) -> io::Result<Option<File>> {
     let file = plain(path, OpenOptions::new().read(true).write(true).create(true))?;
     let locked = match mode {
@@ -174,7 +172,7 @@ impl RealFile {
 }
 
 impl Handle for RealFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         self.tried("look at", self.file.metadata().map(|meta| stat(&meta)))
     }
 
@@ -202,7 +200,7 @@ impl Handle for RealFile {
         if written == bytes.len() {
             return Ok(());
         }
-        // The reason of a short write is told by the next one: almost always a full disk.
+        // The next write returns the reason of a short one: almost always a full disk.
         let rest = (&self.file).write(&bytes[written..]);
         let reason = rest.err().unwrap_or_else(|| io::Error::new(ErrorKind::WriteZero, "only a part was written"));
         self.tried("append to", Err(reason))
@@ -217,27 +215,12 @@ impl Handle for RealFile {
     }
 }
 
-/// Opens a regular file that is the owner's alone. A symbolic link in its place is never followed, a FIFO never waited
-/// for.
+/// Opens a regular file with permissions for its owner only. A symbolic link is never followed, a FIFO never waited for.
 fn plain(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    regular::open_with(path, options.mode(0o600), Links::Refuse)
+    regular::open_with(path, options.mode(0o600), Symlinks::Refuse)
 }
 
-fn optional<T>(outcome: io::Result<T>) -> io::Result<Option<T>> {
-    match outcome {
-        Ok(found) => Ok(Some(found)),
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e),
-    }
-}
-
-/// Returns the user that this process acts as; it never changes.
-fn user() -> u32 {
-    static USER: OnceLock<u32> = OnceLock::new();
-    *USER.get_or_init(|| rustix::process::geteuid().as_raw())
-}
-
-fn stat(meta: &fs::Metadata) -> Stat {
+fn stat(meta: &fs::Metadata) -> FileStat {
     let kind = meta.file_type();
     let kind = match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
         (true, ..) => FileKind::File,
@@ -246,13 +229,13 @@ fn stat(meta: &fs::Metadata) -> Stat {
         _ => FileKind::Other,
     };
     let nanos = |secs: i64, nanos: i64| secs.saturating_mul(1_000_000_000).saturating_add(nanos);
-    Stat {
+    FileStat {
         kind,
         len: meta.len(),
         mtime_ns: nanos(meta.mtime(), meta.mtime_nsec()),
         ctime_ns: nanos(meta.ctime(), meta.ctime_nsec()),
         ino: meta.ino(),
-        own: meta.uid() == user(),
+        own: meta.uid() == rustix::process::geteuid().as_raw(),
         shared: meta.mode() & 0o022 != 0,
     }
 }

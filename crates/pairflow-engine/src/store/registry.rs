@@ -1,9 +1,10 @@
-//! Which bubbles are this user's: a record of each in the user's state directory, and the key that seals their logs.
+//! The registry of this user's bubbles: a record of each in the state directory, and the key that seals their logs.
 //!
-//! A record is durable before the first line that it stands for is written. Beside it is a note that repeats it, with
-//! the newest known end of the log: written after each append, never synced, and only ever behind the log. A record that
-//! has to make room for one of another log is set aside, not lost. Nothing here decides whose a log is; see `ownership`.
+//! A record is durable before the first line of its log is written. Beside it is a note that repeats it with the newest
+//! known end of the log: written after each append, never synced, and never ahead of the log. The record of another log
+//! at the same path is set aside, not lost. Whose a log is is decided in `ownership`.
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,16 +15,17 @@ use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Machine;
 use pairflow_core::log::frame::LineHash;
 use pairflow_core::log::scan::Head;
-use pairflow_core::log::seal::SealKey;
+use pairflow_core::log::seal::{SealKey, Sealer};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::durable;
-use super::storage::{FileKind, LockMode, Stat, Storage, StorageError};
+use super::storage::{self, FileKind, FileStat, LockMode};
+use super::{Storage, StorageError, StoreError};
 
-/// How long the making of a key waits for another process that makes it.
+/// How long to wait for another process that creates the key.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// No record and no key is larger.
+/// The size limit of a record and of the key.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// The bubbles of one user on one machine.
@@ -33,8 +35,8 @@ pub struct Registry {
     pub(super) state: PathBuf,
     /// The directory of the records in it.
     records: &'static str,
-    /// The key as it was last read, with what was known of its file: the same file is not read twice.
-    known: Arc<Mutex<Option<(Stat, SealKey)>>>,
+    /// The key as it was last read, with the metadata of its file, so that the same file is not read twice.
+    known: Arc<Mutex<Option<(FileStat, SealKey)>>>,
 }
 
 /// One bubble of this user.
@@ -52,28 +54,35 @@ pub struct Registered {
     pub since: u64,
     /// The name of the key that seals them.
     pub key: String,
-    /// Where the repository may be instead, because the record is being moved there. Until that is done, it makes no log
-    /// this user's.
+    /// Where the repository may be instead, while the record is being moved. Until that is done, it makes no log this
+    /// user's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moving: Vec<PathBuf>,
 }
 
-/// What is known of a bubble of this user.
+/// The record of a bubble, with the known end of its log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownBubble {
     /// Its record.
     pub entry: Registered,
     /// The newest known end of its log.
     pub head: Option<Head>,
 }
 
+/// The owner of a log as its writer needs it: the record, and what seals appends.
+#[derive(Debug, Clone)]
+pub(super) struct LogOwner {
+    pub(super) entry: Registered,
+    pub(super) sealer: Sealer,
+}
+
 impl Registry {
-    /// Names the registry of bubbles in the state directory `state`.
+    /// Returns the registry of bubbles in the state directory `state`.
     pub fn new(disk: Arc<dyn Storage>, state: PathBuf) -> Self {
         Self { disk, state, records: BubbleState::DIR, known: Arc::default() }
     }
 
-    /// Names the registry of another machine's logs in the same state directory.
+    /// Returns the registry of another machine's logs in the same state directory.
     pub(super) fn of<M: Machine>(self) -> Self {
         Self { records: M::DIR, ..self }
     }
@@ -90,21 +99,21 @@ impl Registry {
         let text = String::from_utf8_lossy(&bytes);
         let unusable = || {
             let why =
-                "it is not a key of pairflow; restore it from a backup, or move it away and run 'pairflow adopt --all'";
-            StorageError::new("use", &path, std::io::Error::new(std::io::ErrorKind::InvalidData, why))
+                "it is not a pairflow key; restore it from a backup, or move it away and run 'pairflow adopt --all'";
+            StorageError::new("use", &path, io::Error::new(ErrorKind::InvalidData, why))
         };
         let key = secret_of(text.trim_end()).map(SealKey::new).ok_or_else(unusable)?;
         *known = Some((stat, key.clone()));
         Ok(Some(key))
     }
 
-    /// Returns the user's key, which is made if there is none yet.
+    /// Returns the user's key; creates it if there is none yet.
     pub fn key_or_new(&self) -> Result<SealKey, StorageError> {
         if let Some(key) = self.key()? {
             return Ok(key);
         }
-        durable::make_dirs(&*self.disk, &self.state)?;
-        let busy = || std::io::Error::new(std::io::ErrorKind::TimedOut, "another process holds it");
+        storage::make_dirs(&*self.disk, &self.state)?;
+        let busy = || io::Error::new(ErrorKind::TimedOut, "another process holds it");
         let lock = self.state.join("key.lock");
         let guard = self.disk.lock(&lock, LockMode::Exclusive, PATIENCE)?;
         let _guard = guard.ok_or_else(|| StorageError::new("lock", &lock, busy()))?;
@@ -113,27 +122,26 @@ impl Registry {
         }
         let path = self.key_path();
         let secret = random().map_err(|error| StorageError::new("draw random numbers for", &path, error))?;
-        durable::put(&*self.disk, &path, format!("{}\n", hex(&secret)).as_bytes())?;
+        storage::put(&*self.disk, &path, format!("{}\n", hex(&secret)).as_bytes())?;
         Ok(SealKey::new(secret))
     }
 
     /// Returns the record of a bubble, with the newest known end of its log.
     ///
-    /// One that is damaged counts as none: the log is then foreign until it is adopted.
-    pub fn find(&self, repo: &Path, id: &BubbleId) -> Result<Option<Known>, StorageError> {
+    /// A damaged record counts as none: the log is then foreign until it is adopted.
+    pub fn find(&self, repo: &Path, id: &BubbleId) -> Result<Option<KnownBubble>, StorageError> {
         self.known_at(&self.dir_of(repo), id, |entry| entry.repo == repo && entry.id == *id)
     }
 
     /// Returns every record of a bubble called `id` whose log begins with the line `first`, in whatever repository;
     /// also those that were set aside.
-    pub fn with_first(&self, id: &BubbleId, first: LineHash) -> Result<Vec<Known>, StorageError> {
+    pub fn with_first(&self, id: &BubbleId, first: LineHash) -> Result<Vec<KnownBubble>, StorageError> {
         let mut found = Vec::new();
         let fits = |entry: &Registered| entry.first == first && entry.id == *id;
         for dir in self.disk.list_dir(&self.dir())? {
             let dir = self.dir().join(dir);
             // A record that cannot be read counts as none.
-            let aside = self.read(&dir.join(aside_name(id, first))).unwrap_or_default();
-            let aside = aside.and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
+            let aside = self.read_json::<KnownBubble>(&dir.join(aside_name(id, first))).unwrap_or_default();
             found.extend(aside.filter(|known| fits(&known.entry)));
             found.extend(self.known_at(&dir, id, fits).unwrap_or_default());
         }
@@ -147,45 +155,43 @@ impl Registry {
         dir: &Path,
         id: &BubbleId,
         fits: impl Fn(&Registered) -> bool,
-    ) -> Result<Option<Known>, StorageError> {
+    ) -> Result<Option<KnownBubble>, StorageError> {
         let note = self.read(&dir.join(format!("{id}.head")))?.and_then(|bytes| read_note(&bytes));
         if let Some(known) = note.filter(|known| fits(&known.entry)) {
             return Ok(Some(known));
         }
-        let bytes = self.read(&dir.join(format!("{id}.json")))?;
-        let entry: Option<Registered> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Ok(entry.filter(fits).map(|entry| Known { entry, head: None }))
+        let entry: Option<Registered> = self.read_json(&dir.join(format!("{id}.json")))?;
+        Ok(entry.filter(fits).map(|entry| KnownBubble { entry, head: None }))
     }
 
     /// Records a bubble; when this returns, the record survives a power loss.
     ///
-    /// `head` is the newest known end of its log; what was known of it before is gone. The record of another log at this
-    /// place is set aside.
+    /// `head` is the newest known end of its log and replaces an earlier one. The record of another log at this path is set
+    /// aside.
     pub fn register(&self, bubble: &Registered, head: Option<&Head>) -> Result<(), StorageError> {
         let path = self.record(&bubble.repo, &bubble.id, "json");
-        durable::make_dirs(&*self.disk, durable::parent(&path))?;
+        storage::make_dirs(&*self.disk, storage::parent(&path))?;
         let other = self.find(&bubble.repo, &bubble.id)?.filter(|known| known.entry.first != bubble.first);
         other.map_or(Ok(()), |other| self.set_aside(&other))?;
-        let json = serde_json::to_vec(bubble).expect("a record holds texts and numbers only");
-        durable::put(&*self.disk, &path, &json)?;
-        // The note goes last: without it an older record would say less than is known.
+        self.put_json(&path, bubble)?;
+        // The note is written last: without it the record would know less than before.
         let note = self.record(&bubble.repo, &bubble.id, "head");
         if let Some(head) = head {
-            return durable::put(&*self.disk, &note, &write_note(bubble, head));
+            return storage::put(&*self.disk, &note, &write_note(bubble, head));
         }
         self.disk.remove(&note)?;
-        self.disk.sync_dir(durable::parent(&path))
+        self.disk.sync_dir(storage::parent(&path))
     }
 
-    /// Records that a bubble is about to be moved to the repository `here`: whatever becomes of this process, none of its
-    /// `records` makes a log its owner's again, and the worktree is looked for at both places.
-    pub fn begin_move(&self, records: &[Known], here: &Path) -> Result<(), StorageError> {
-        for Known { entry, head } in records {
+    /// Records that a bubble is about to be moved to the repository `here`. Even if this process dies, none of its `records`
+    /// makes a log own until the move is complete, and the worktree is looked for in both places.
+    pub fn begin_move(&self, records: &[KnownBubble], here: &Path) -> Result<(), StorageError> {
+        for KnownBubble { entry, head } in records {
             let mut entry = entry.clone();
             entry.moving.retain(|place| place != here);
             entry.moving.push(here.to_owned());
             if !self.is_current(&entry)? {
-                self.set_aside(&Known { entry, head: *head })?;
+                self.set_aside(&KnownBubble { entry, head: *head })?;
                 continue;
             }
             self.register(&entry, head.as_ref())?;
@@ -193,12 +199,12 @@ impl Registry {
         Ok(())
     }
 
-    /// Records that a bubble is in the repository `here` now, that its log ends at `head`, and nothing else.
-    pub fn end_move(&self, records: &[Known], here: &Path, head: &Head) -> Result<(), StorageError> {
-        let Some(Known { entry, .. }) = records.first() else { return Ok(()) };
+    /// Records that a bubble is now in the repository `here` and its log ends at `head`, and removes its other records.
+    pub fn end_move(&self, records: &[KnownBubble], here: &Path, head: &Head) -> Result<(), StorageError> {
+        let Some(KnownBubble { entry, .. }) = records.first() else { return Ok(()) };
         let moved = Registered { repo: here.to_owned(), moving: Vec::new(), ..entry.clone() };
         self.register(&moved, Some(head))?;
-        for Known { entry, .. } in records {
+        for KnownBubble { entry, .. } in records {
             if entry.repo != here && self.is_current(entry)? {
                 self.forget(&entry.repo, &entry.id)?;
             }
@@ -207,22 +213,19 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether the record at the place of `entry` is about the same log.
+    /// Whether the current record at the path of `entry` is about the same log.
     fn is_current(&self, entry: &Registered) -> Result<bool, StorageError> {
         Ok(self.find(&entry.repo, &entry.id)?.is_some_and(|current| current.entry.first == entry.first))
     }
 
-    fn set_aside(&self, known: &Known) -> Result<(), StorageError> {
-        let json = serde_json::to_vec(known).expect("a record holds texts and numbers only");
-        durable::put(&*self.disk, &self.aside(&known.entry), &json)
+    fn set_aside(&self, known: &KnownBubble) -> Result<(), StorageError> {
+        self.put_json(&self.aside(&known.entry), known)
     }
 
-    /// Forgets a bubble that is deleted, and keeps what is known of its log for the case that it is restored. That makes no
-    /// log this user's.
+    /// Forgets a deleted bubble, and keeps its record in case it is restored. The kept record makes no log own.
     pub fn retire(&self, repo: &Path, id: &BubbleId) -> Result<(), StorageError> {
         if let Some(known) = self.find(repo, id)? {
-            let json = serde_json::to_vec(&known).expect("a record holds texts and numbers only");
-            durable::put(&*self.disk, &self.retired(repo, id, known.entry.first), &json)?;
+            self.put_json(&self.retired(repo, id, known.entry.first), &known)?;
         }
         self.forget(repo, id)
     }
@@ -232,12 +235,13 @@ impl Registry {
         Ok(self.read(&self.retired(repo, id, first))?.is_some())
     }
 
-    /// Records a deleted bubble again, as it was known then. Says whether there was such a record.
+    /// Registers a deleted bubble again. Returns whether its record was kept.
     pub fn reinstate(&self, repo: &Path, id: &BubbleId, first: LineHash) -> Result<bool, StorageError> {
         let path = self.retired(repo, id, first);
-        let known = self.read(&path)?.and_then(|bytes| serde_json::from_slice::<Known>(&bytes).ok());
-        let fits = |known: &Known| known.entry.repo == repo && known.entry.id == *id && known.entry.first == first;
-        let Some(Known { entry, head }) = known.filter(fits) else { return Ok(false) };
+        let known: Option<KnownBubble> = self.read_json(&path)?;
+        let fits =
+            |known: &KnownBubble| known.entry.repo == repo && known.entry.id == *id && known.entry.first == first;
+        let Some(KnownBubble { entry, head }) = known.filter(fits) else { return Ok(false) };
         self.register(&entry, head.as_ref())?;
         self.disk.remove(&path)?;
         Ok(true)
@@ -254,10 +258,10 @@ impl Registry {
         self.disk.remove(&self.record(repo, id, "json"))
     }
 
-    /// Notes where a bubble's log ends. It is not durable; a note that cannot be written is an old one, not a wrong one.
+    /// Notes where a bubble's log ends. It is not durable: an old note is not wrong.
     pub fn note(&self, entry: &Registered, head: &Head) {
         let path = self.record(&entry.repo, &entry.id, "head");
-        let _ = durable::renew(&*self.disk, &path, &write_note(entry, head));
+        let _ = storage::renew(&*self.disk, &path, &write_note(entry, head));
     }
 
     /// Returns every bubble on record, by repository and name. Records that cannot be read are passed over.
@@ -281,7 +285,7 @@ impl Registry {
         Ok(self.records()?.into_iter().flatten().filter(|path| self.parsed(path).is_none()).collect())
     }
 
-    /// Returns the files of all records, those of one repository together. What else lies there hides no bubble.
+    /// Returns the files of all records, grouped by repository. Other files there are ignored.
     fn records(&self) -> Result<Vec<Vec<PathBuf>>, StorageError> {
         let is_record = |name: &String| !name.starts_with('.') && name.ends_with(".json");
         let of_one = |dir: String| {
@@ -294,14 +298,25 @@ impl Registry {
 
     /// Reads a record; nothing if that is not possible.
     fn parsed(&self, path: &Path) -> Option<Registered> {
-        serde_json::from_slice(&self.read(path).ok()??).ok()
+        self.read_json(path).ok()?
     }
 
-    /// Writes the damaged record at `path` again, from the note beside it. Returns the bubble; nothing without a note.
+    /// Reads a file of this user; one that is missing or cannot be understood is none.
+    fn read_json<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, StorageError> {
+        Ok(self.read(path)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Writes a file; when this returns, it survives a power loss.
+    fn put_json(&self, path: &Path, value: &impl Serialize) -> Result<(), StorageError> {
+        let json = serde_json::to_vec(value).expect("a record holds texts and numbers only");
+        storage::put(&*self.disk, path, &json)
+    }
+
+    /// Restores the damaged record at `path` from the note beside it. Returns the bubble; nothing without a note.
     pub fn rebuild(&self, path: &Path) -> Result<Option<Registered>, StorageError> {
         let note = self.read(&path.with_extension("head"))?.and_then(|bytes| read_note(&bytes));
-        let of = |known: &Known| self.record(&known.entry.repo, &known.entry.id, "json") == path;
-        let Some(Known { entry, head }) = note.filter(of) else { return Ok(None) };
+        let of = |known: &KnownBubble| self.record(&known.entry.repo, &known.entry.id, "json") == path;
+        let Some(KnownBubble { entry, head }) = note.filter(of) else { return Ok(None) };
         self.register(&entry, head.as_ref())?;
         Ok(Some(entry))
     }
@@ -316,16 +331,20 @@ impl Registry {
         self.read_as(path, self.disk.stat(path)?)
     }
 
-    /// The same, for a file that was looked at already.
-    fn read_as(&self, path: &Path, stat: Option<Stat>) -> Result<Option<Vec<u8>>, StorageError> {
+    /// Reads a file of this user whose metadata is known.
+    fn read_as(&self, path: &Path, stat: Option<FileStat>) -> Result<Option<Vec<u8>>, StorageError> {
         match stat {
             None => Ok(None),
             Some(stat) if stat.kind == FileKind::File && stat.own && stat.len <= MOST_BYTES => self.disk.read(path),
             Some(stat) => {
                 let large = stat.kind == FileKind::File && stat.own;
-                let what = if large { "far larger than pairflow writes it" } else { "not a regular file of yours" };
+                let what = if large {
+                    "much larger than any file that pairflow writes there"
+                } else {
+                    "not a regular file of yours"
+                };
                 let why = format!("it is {what}; move it away, then run the command again");
-                Err(StorageError::new("use", path, std::io::Error::new(std::io::ErrorKind::PermissionDenied, why)))
+                Err(StorageError::new("use", path, io::Error::new(ErrorKind::PermissionDenied, why)))
             }
         }
     }
@@ -344,9 +363,28 @@ impl Registry {
         self.dir_of(repo).join(format!("{id}.{ending}"))
     }
 
-    /// Where a record is kept that had to make room for that of another log.
+    /// Where a record is set aside.
     fn aside(&self, entry: &Registered) -> PathBuf {
         self.dir_of(&entry.repo).join(aside_name(&entry.id, entry.first))
+    }
+
+    /// Fails if another user owns the state directory, or can write to it: it says which logs are this user's.
+    ///
+    /// A sticky directory is refused, too: others can still put files into it. A link to a directory is followed, and the
+    /// directories above are not checked.
+    pub fn insist_private(&self) -> Result<(), StoreError> {
+        for path in [self.state.clone(), self.dir()] {
+            match self.disk.stat(&path.join(".")) {
+                Err(error) if error.source.kind() == ErrorKind::NotADirectory => {
+                    return Err(StoreError::StateNotDirectory(path));
+                }
+                Err(error) => return Err(error.into()),
+                Ok(Some(stat)) if !stat.own => return Err(StoreError::StateOfOther(path)),
+                Ok(Some(stat)) if stat.shared => return Err(StoreError::StateShared(path)),
+                Ok(_) => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -360,35 +398,30 @@ fn aside_name(id: &BubbleId, first: LineHash) -> String {
     format!("{id}@{first}.aside")
 }
 
-/// Writes a note with its checksum behind it: a torn one is recognised.
+/// Writes a note with a checksum, by which a torn note is recognised.
 fn write_note(entry: &Registered, head: &Head) -> Vec<u8> {
-    let note = Known { entry: entry.clone(), head: Some(*head) };
+    let note = KnownBubble { entry: entry.clone(), head: Some(*head) };
     let mut bytes = serde_json::to_vec(&note).expect("a record holds texts and numbers only");
     let sum = format!(" {:08x}\n", crc32c::crc32c(&bytes));
     bytes.extend_from_slice(sum.as_bytes());
     bytes
 }
 
-fn read_note(bytes: &[u8]) -> Option<Known> {
+fn read_note(bytes: &[u8]) -> Option<KnownBubble> {
     let (note, sum) = bytes.split_at_checked(bytes.len().checked_sub(10)?)?;
     let whole = sum == format!(" {:08x}\n", crc32c::crc32c(note)).as_bytes();
     if whole { serde_json::from_slice(note).ok() } else { None }
 }
 
 fn secret_of(text: &str) -> Option<[u8; 32]> {
-    let mut secret = [0; 32];
-    let digits = text.as_bytes();
-    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    for (byte, pair) in secret.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(secret)
+    let valid = text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let byte =
+        |at: usize| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).expect("two hexadecimal digits fit a byte");
+    valid.then(|| std::array::from_fn(byte))
 }
 
 /// Draws 256 random bits.
-pub(crate) fn random() -> std::io::Result<[u8; 32]> {
+pub(crate) fn random() -> io::Result<[u8; 32]> {
     let mut bytes = [0_u8; 32];
     let mut filled = 0;
     while filled < bytes.len() {
@@ -450,13 +483,13 @@ mod tests {
         registry.register(&two, None).unwrap();
         assert_eq!(registry.find(&repo, &one.id).unwrap().unwrap().entry, two);
         let aside = registry.with_first(&one.id, one.first).unwrap();
-        assert_eq!(aside, [Known { entry: one.clone(), head: Some(head) }]);
+        assert_eq!(aside, [KnownBubble { entry: one.clone(), head: Some(head) }]);
         registry.begin_move(&aside, &other).unwrap();
         let records = registry.with_first(&one.id, one.first).unwrap();
         assert_eq!(records[0].entry.moving, std::slice::from_ref(&other));
         registry.end_move(&records, &other, &head).unwrap();
         let moved = Registered { repo: other, ..one.clone() };
-        assert_eq!(registry.with_first(&one.id, one.first).unwrap(), [Known { entry: moved, head: Some(head) }]);
+        assert_eq!(registry.with_first(&one.id, one.first).unwrap(), [KnownBubble { entry: moved, head: Some(head) }]);
         assert_eq!(registry.find(&repo, &one.id).unwrap().unwrap().entry, two);
     }
 
@@ -466,7 +499,7 @@ mod tests {
         let registry = registry(dir.path());
         let (repo, id): (_, BubbleId) = (dir.path().join("repo"), "b1".parse().unwrap());
         let one = entry(repo.clone());
-        let known = |head| Some(Known { entry: one.clone(), head });
+        let known = |head| Some(KnownBubble { entry: one.clone(), head });
         registry.register(&one, None).unwrap();
         assert_eq!(registry.find(&repo, &id).unwrap(), known(None));
         let head = Head { seq: 1, offset: 2, hash: one.first, last_len: 2 };

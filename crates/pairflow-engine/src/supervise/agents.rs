@@ -1,17 +1,21 @@
-//! Agents in the supervisor's care: one process group for an open turn, none for any other.
+//! The agents of supervised bubbles: one process for the open turn of a scripted agent, one session thread for the agents
+//! in panes.
 
 use std::path::Path;
+use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command, Effect, Phase, Turn, owed};
+use pairflow_core::ids::BubbleId;
+use pairflow_core::rules::DriverKind;
 
-use super::entry::Playing;
-use super::state::{Message, Supervisor};
-use crate::driver::{Started, TurnStart};
-use crate::engine::{Bubble, EngineError, environment};
+use super::state::{AgentRun, Supervisor, SupervisorEvent};
+use crate::driver::TurnStart;
+use crate::engine::{Bubble, ControlDir, EngineError, environment};
 use crate::perform::Settled;
-use crate::process::{Ran, tail};
+use crate::process::{JobResult, tail};
+use crate::session::{SessionHandle, SessionSetup, remove_dead};
 
-/// How many lines and characters of an agent's output a person is told.
+/// How many lines and characters of an agent's output a person is shown.
 const LAST: (usize, usize) = (20, 4000);
 
 impl Supervisor {
@@ -20,31 +24,31 @@ impl Supervisor {
         let wanted = agent_owed(&settled.left);
         let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
         let Some((number, nth)) = wanted else {
-            // An agent that has just handed over ends by itself; one that is not wanted any more is ended.
+            // An agent that has handed over ends by itself; a pause or the end of the bubble ends it.
             if settled.state.paused || settled.state.phase.is_final() {
                 entry.end_agent();
             }
             return Ok(());
         };
-        if let Some(playing) = &entry.agent {
-            if playing.turn != number || playing.ended {
-                // Two processes never share a worktree: once this one is gone, the bubble is looked at again.
+        if let Some(run) = &entry.agent {
+            if run.turn != number || run.ended {
+                // Two processes never share a worktree: once this one has ended, the bubble is looked at again.
                 entry.end_agent();
             }
             return Ok(());
         }
         let bubble = entry.bubble.clone();
-        // What the worker saw may be over by now: an agent that ended since then was reported, and is not started again
-        // in that turn. Whatever changed the log brings the next look.
+        // The state may have changed since the worker's look: an agent that ended meanwhile was reported and is not
+        // restarted in that turn. Whatever changed the log brings the next look.
         let state = bubble.durable()?.state;
         let Phase::Running(turn) = &state.phase else { return Ok(()) };
         if agent_owed(&owed(&state)) != wanted {
             return Ok(());
         }
         match self.start(&bubble, &state, turn, nth) {
-            Ok(playing) => {
+            Ok(run) => {
                 if let Some(entry) = self.entries.get_mut(key) {
-                    entry.agent = playing;
+                    entry.agent = Some(run);
                 }
                 Ok(())
             }
@@ -53,19 +57,13 @@ impl Supervisor {
         }
     }
 
-    fn start(
-        &mut self,
-        bubble: &Bubble,
-        state: &BubbleState,
-        turn: &Turn,
-        nth: u32,
-    ) -> Result<Option<Playing>, EngineError> {
-        // Between the answer of a person and this start, the brief may not have been written yet.
+    fn start(&mut self, bubble: &Bubble, state: &BubbleState, turn: &Turn, nth: u32) -> Result<AgentRun, EngineError> {
+        // After the answer of a person the brief may not have been written yet.
         bubble.write_brief(state)?;
         let (token, _) = bubble.mint(&turn.agent)?;
         let runtime_dir = bubble.control.runtime(&bubble.id);
         std::fs::create_dir_all(&runtime_dir)
-            .map_err(|error| EngineError::world(format!("cannot make {}", runtime_dir.display()), error))?;
+            .map_err(|error| EngineError::io(format!("cannot make {}", runtime_dir.display()), error))?;
         let worktree = state.evidence.workspace.as_ref().map(|workspace| workspace.path.clone()).unwrap_or_default();
         let env = environment(bubble, state, &turn.agent, &token);
         let start = TurnStart {
@@ -81,30 +79,29 @@ impl Supervisor {
             env,
             script: state.rules.script.as_ref().map(Into::into),
         };
-        let started = self.setup.driver.start(&start).map_err(|error| EngineError::Effect(error.to_string()))?;
-        let Started::Runs(running) = started else { return Ok(None) };
+        let running = self.setup.driver.start(&start).map_err(|error| EngineError::Effect(error.to_string()))?;
         self.starts += 1;
         let (start, cancel) = (self.starts, running.cancel());
         let answered = state.answered_to(&turn.agent);
-        let playing = Playing { start, turn: turn.number, answered, cancel: cancel.clone(), ended: false };
+        let run = AgentRun { start, turn: turn.number, answered, cancel: cancel.clone(), ended: false };
         let (out, key) = (self.out.clone(), bubble.dir());
         let wait = move || {
             let ran = running.wait();
             // The loop may have ended; then the process ended with it.
-            let _ = out.send(Message::AgentGone(key, start, Box::new(ran)));
+            let _ = out.send(SupervisorEvent::AgentGone(key, start, Box::new(ran)));
         };
         std::thread::Builder::new().name("agent".to_owned()).spawn(wait).map_err(|error| {
             cancel.cancel();
-            EngineError::world("cannot wait for an agent", error)
+            EngineError::io("cannot wait for an agent", error)
         })?;
-        Ok(Some(playing))
+        Ok(run)
     }
 
-    /// An agent's process is gone: in its own open turn that is a question to a person, whatever it was refused before.
-    /// One that has asked and was answered meanwhile is started again to read the answer.
-    pub(super) fn agent_gone(&mut self, key: &Path, start: u64, ran: &Ran) {
+    /// An agent's process has ended. In its own open turn a person is asked, unless the agent asked a question that was
+    /// answered meanwhile: then it is restarted to read the answer.
+    pub(super) fn agent_gone(&mut self, key: &Path, start: u64, ran: &JobResult) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let Some(playing) = entry.agent.take_if(|playing| playing.start == start) else { return };
+        let Some(run) = entry.agent.take_if(|run| run.start == start) else { return };
         if entry.leaving {
             return self.leave(key);
         }
@@ -113,10 +110,10 @@ impl Supervisor {
             Ok(loaded) => loaded.state,
             Err(error) => return self.set_back(key, &error),
         };
-        let turn = playing.turn;
+        let turn = run.turn;
         let stuck = matches!(&state.phase, Phase::Running(at)
-            if at.number == turn && at.is_open() && state.answered_to(&at.agent) == playing.answered);
-        if stuck && !playing.ended && !state.paused {
+            if at.number == turn && at.is_open() && state.answered_to(&at.agent) == run.answered);
+        if stuck && !run.ended && !state.paused {
             let agent = state.phase.turn().map_or("", |at| at.agent.as_str());
             let output = bubble.control.runtime(&bubble.id).join(format!("{agent}.log"));
             let how = format!("{} (its output: {})", how(ran), output.display());
@@ -126,9 +123,64 @@ impl Supervisor {
         }
         self.look(key);
     }
+
+    /// Tells the session thread of a bubble to look, and starts one where there is none.
+    pub(super) fn keep_session(&mut self, key: &Path, state: &BubbleState) -> Result<(), EngineError> {
+        let Some(entry) = self.entries.get_mut(key) else { return Ok(()) };
+        if state.rules.driver != DriverKind::Tmux || (entry.session.is_none() && state.evidence.workspace.is_none()) {
+            return Ok(());
+        }
+        if entry.session.as_ref().is_some_and(|session| session.is_over() && !state.phase.is_final()) {
+            // A session thread outlives its bubble; whatever ended this one may end the next one, too.
+            if entry.session.as_ref().is_some_and(|session| session.age() < AGAIN) {
+                return Err(EngineError::Effect("the session thread has ended too early".to_owned()));
+            }
+            entry.session = None;
+        }
+        if entry.session.is_none() {
+            let log = entry.bubble.control.files(&entry.bubble.id).transcript();
+            let out = self.out.clone();
+            let session = SessionHandle::begin(SessionSetup {
+                bubble: entry.bubble.clone(),
+                driver: self.setup.driver.clone(),
+                program: self.setup.program.clone(),
+                say: self.setup.say.clone(),
+                activity: entry.activity.clone(),
+                // The loop may have ended; then nobody needs to know.
+                over: Box::new(move || drop(out.send(SupervisorEvent::Touched(log.clone())))),
+            })?;
+            if let Some(env) = &entry.person {
+                session.set_environment(env.clone());
+            }
+            entry.session = Some(session);
+        }
+        if let Some(session) = &entry.session {
+            session.look();
+        }
+        Ok(())
+    }
+
+    /// Removes dead sessions from the lists of what runs.
+    pub(super) fn forget_dead_sessions(&self) {
+        for repo in self.setup.engine.repositories() {
+            if let Err(error) = remove_dead(&ControlDir::of(&repo)) {
+                (self.setup.say)(&format!("{}: {error}", repo.display()));
+            }
+        }
+    }
+
+    /// Keeps the environment of the person who works with a bubble.
+    pub(super) fn set_environment(&mut self, repo: &Path, id: &BubbleId, env: &[(String, String)]) {
+        let key = ControlDir::of(repo).files(id).dir;
+        let Some(entry) = self.entries.get_mut(&key).filter(|_| !env.is_empty()) else { return };
+        entry.person = Some(env.to_vec());
+        if let Some(session) = &entry.session {
+            session.set_environment(env.to_vec());
+        }
+    }
 }
 
-/// The agent that has to run, if one has to: its turn, and which of its turns that is.
+/// Returns the turn whose agent has to run, and the agent's own turn number.
 fn agent_owed(effects: &[Effect]) -> Option<(u32, u32)> {
     effects.iter().find_map(|effect| match effect {
         Effect::RunAgent { turn, nth, .. } => Some((*turn, *nth)),
@@ -136,7 +188,7 @@ fn agent_owed(effects: &[Effect]) -> Option<(u32, u32)> {
     })
 }
 
-/// Records that an agent has ended; what a person or the agent itself did meanwhile counts more.
+/// Records that an agent has ended. A refusal means that something else happened meanwhile.
 fn report(bubble: &Bubble, turn: u32, how: String, output: String) -> Result<(), EngineError> {
     match bubble.apply(&Command::AgentEnded { turn, how, output }) {
         Ok(_) | Err(EngineError::Refused { .. }) => Ok(()),
@@ -144,8 +196,8 @@ fn report(bubble: &Bubble, turn: u32, how: String, output: String) -> Result<(),
     }
 }
 
-/// How a process ended, as part of a sentence.
-fn how(ran: &Ran) -> String {
+/// Describes how a process ended, as part of a sentence.
+fn how(ran: &JobResult) -> String {
     match (&ran.could_not_start, ran.exit, ran.signal) {
         (Some(why), _, _) => format!("before it began ({why})"),
         (None, Some(code), _) => format!("with exit code {code}"),
@@ -153,3 +205,6 @@ fn how(ran: &Ran) -> String {
         (None, None, None) => "in an unknown way".to_owned(),
     }
 }
+
+/// How long a session thread has to have run before it is started again.
+const AGAIN: Duration = Duration::from_secs(10);

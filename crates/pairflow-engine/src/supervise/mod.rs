@@ -1,23 +1,14 @@
-//! The one process per user that pays the debts of all running bubbles.
+//! The one process per user that carries out what all running bubbles owe.
 //!
 //! It owns nothing: kill it at any moment, start it again, and it goes on where the logs say. It waits for file events,
-//! its socket and timers; while nothing happens it does nothing.
+//! its socket and timers, and is idle otherwise.
 
-mod activity;
 mod agents;
-mod entry;
-mod keep;
-mod once;
 mod run;
-mod sessions;
 mod socket;
 mod state;
-mod wait;
 mod watch;
-mod work;
 
-pub use activity::last_seen;
-pub use once::{Outcome, once};
-pub use run::run;
+pub use run::{SettleResult, once, run};
 pub use state::Setup;
-pub use wait::wait_for;
+pub use watch::{last_seen, wait_for};

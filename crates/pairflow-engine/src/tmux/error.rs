@@ -1,9 +1,8 @@
-//! What can go wrong with tmux, as sentences with a way on.
+//! What can go wrong with tmux, and how panes and sessions are named.
 
-use std::io;
 use std::path::{Path, PathBuf};
-
-use super::target::PaneId;
+use std::str::FromStr;
+use std::{fmt, io};
 
 /// Why tmux did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -20,10 +19,10 @@ pub enum TmuxError {
         /// What it said of itself.
         found: String,
     },
-    /// Nobody listens on the socket: the server was never started, or is dead with everything in it.
+    /// No server listens on the socket: it was never started, or has died with everything in it.
     #[error("no tmux server is running on {}", .socket.display())]
     NoServer {
-        /// Where nobody listens.
+        /// The socket.
         socket: PathBuf,
     },
     /// The pane is gone; a person may have closed it.
@@ -32,14 +31,14 @@ pub enum TmuxError {
         /// The pane that was meant.
         pane: PaneId,
     },
-    /// The pane is there, but nobody in it reads.
-    #[error("pane {pane} takes no input: its program has ended, or its input is switched off")]
+    /// The pane exists, but no program reads its input.
+    #[error("pane {pane} takes no input: its program has ended, or its input is off")]
     Deaf {
         /// The pane that was meant.
         pane: PaneId,
     },
     /// tmux did not answer in time; the client was killed.
-    #[error("tmux {call} did not end within {millis} ms and was stopped")]
+    #[error("tmux {call} did not end within {millis} ms and was killed")]
     TimedOut {
         /// What was asked.
         call: String,
@@ -56,8 +55,8 @@ pub enum TmuxError {
         /// What it said, cut.
         stderr: String,
     },
-    /// tmux answered in a form that is not its documented one.
-    #[error("tmux {call} answered {said:?}, which was not expected")]
+    /// tmux gave an undocumented answer.
+    #[error("unexpected answer of tmux {call}: {said:?}")]
     Unexpected {
         /// What was asked.
         call: String,
@@ -65,7 +64,7 @@ pub enum TmuxError {
         said: String,
     },
     /// The caller gave something that must not reach tmux.
-    #[error("this cannot be given to tmux: {why}")]
+    #[error("cannot pass this to tmux: {why}")]
     Refused {
         /// What is wrong with it.
         why: String,
@@ -93,5 +92,60 @@ impl TmuxError {
 
     pub(super) fn unexpected(call: &str, said: &str) -> Self {
         Self::Unexpected { call: call.to_owned(), said: said.chars().take(200).collect() }
+    }
+}
+
+/// A pane's name, such as `%3`: unique as long as the server lives, and never used again by it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PaneId(String);
+
+impl PaneId {
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PaneId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text that is no name of a pane.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a pane is named by `%` and a number")]
+pub struct BadPaneId;
+
+impl FromStr for PaneId {
+    type Err = BadPaneId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.strip_prefix('%').ok_or(BadPaneId)?;
+        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        if digits && (1..=10).contains(&number.len()) { Ok(Self(text.to_owned())) } else { Err(BadPaneId) }
+    }
+}
+
+/// Names the session `name` and no other.
+pub(super) fn exact(name: &str) -> String {
+    format!("={name}")
+}
+
+/// Names the current window, or pane, of the session `name` and of no other.
+pub(super) fn inside(name: &str) -> String {
+    format!("={name}:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_percent_sign_and_a_number_name_a_pane() {
+        for text in ["", "%", "3", "%x", "%1 ", "=a:", "%1.2", "%-1", "%+1"] {
+            assert_eq!(text.parse::<PaneId>(), Err(BadPaneId), "{text:?}");
+        }
+        assert_eq!("%30".parse::<PaneId>().unwrap().to_string(), "%30");
     }
 }

@@ -27,21 +27,14 @@
 //! **A program that ignores a hang-up** outlives its pane: [`Tmux::respawn`], [`Tmux::kill_server`] and a person's `kill-pane`
 //! send SIGHUP and no more. Process ids are in [`Tmux::panes`], and [`crate::process::when_gone`] tells of an end.
 
-mod argv;
+mod client;
 mod error;
-mod input;
-mod layout;
 mod pane;
-mod run;
-mod screen;
+mod pane_io;
 mod server;
 mod session;
-mod settings;
-mod socket;
-mod target;
 
-pub use error::TmuxError;
+pub use error::{BadPaneId, PaneId, TmuxError};
 pub use pane::Pane;
 pub use server::Tmux;
 pub use session::{Ensured, SessionPlan};
-pub use target::{BadPaneId, PaneId};

@@ -1,6 +1,6 @@
-//! The server as a whole: how it is called, whether it is there, and its end.
+//! The server as a whole: how it is called, whether it runs, and how it is ended.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::argv::Script;
+use super::client::CommandList;
+use super::client::probe;
+use super::client::{ClientOutput, run};
 use super::error::TmuxError;
-use super::run::{Said, run};
-use super::socket::knock;
-use super::target::{PaneId, exact};
+use super::error::{PaneId, exact};
 use crate::process::Process;
 
 /// How long one call may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a server is given to end, each time it is asked more firmly.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long a server may take to end, after each of several signals.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(5);
 const STDERR_SHOWN: usize = 500;
 
-/// What the server may know of the environment: enough to find programs and the person's configuration.
+/// What the server gets of the environment: enough to find programs and the person's configuration.
 const VARIABLES: &str = "PATH HOME USER LOGNAME SHELL TERM COLORTERM LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME";
 const VARIABLE_PREFIX: &str = "LC_";
 
@@ -37,9 +37,8 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// Describes the server on `socket`; its directory has to exist and to be closed to others. Of `env`, the
-    /// environment of the person, only what names places, languages and the terminal goes to the server: everything in
-    /// its panes could read more.
+    /// Describes the server on `socket`, whose directory has to exist and be private. Of `env`, the person's environment,
+    /// the server gets only paths, languages and the terminal, because everything in its panes could read it.
     pub fn new(socket: impl Into<PathBuf>, env: impl IntoIterator<Item = (String, String)>) -> Self {
         let known = |name: &str| VARIABLES.split(' ').any(|one| one == name) || name.starts_with(VARIABLE_PREFIX);
         let env = env.into_iter().filter(|(name, _)| known(name)).collect();
@@ -65,30 +64,33 @@ impl Tmux {
 
     /// Whether a server is running.
     pub fn is_there(&self) -> bool {
-        knock(&self.socket).is_ok_and(|listener| listener.is_some())
+        probe(&self.socket).is_ok_and(|listener| listener.is_some())
     }
 
-    /// Ends the server and with it every pane, also when it answers no more. It is no error if there is none.
+    /// Ends the server and every pane, even if it does not answer. It is no error if there is none.
     pub fn kill_server(&self) -> Result<(), TmuxError> {
-        let Some(listener) = knock(&self.socket)? else { return self.clean() };
+        let Some(listener) = probe(&self.socket)? else { return self.clean() };
         let process = listener.process();
         drop(listener);
-        let asked = self.call_within(&Script::of(["kill-server"]), LAST_WORDS);
-        // A server that does not listen is not waited for; for any other, what counts is whether it is gone.
+        let asked = self.call_with(
+            &CommandList::of(["kill-server"]),
+            CallOptions { limit: Some(END_TIMEOUT), ..CallOptions::default() },
+        );
+        // A server that does not answer gets no time to end; for any other it counts whether it is gone.
         let listens = !matches!(asked, Err(TmuxError::TimedOut { .. }));
         for signal in [None, Some(Signal::TERM), Some(Signal::KILL)].into_iter().skip(usize::from(!listens)) {
             if let (Some((pid, _)), Some(signal)) = (&process, signal) {
                 // An error means that it is gone already.
                 let _ = rustix::process::kill_process(*pid, signal);
             }
-            if self.is_gone_within(LAST_WORDS, process.as_ref().map(|(_, process)| process))? {
+            if self.is_gone_within(END_TIMEOUT, process.as_ref().map(|(_, process)| process))? {
                 return self.clean();
             }
         }
-        Err(TmuxError::TimedOut { call: "kill-server".into(), millis: LAST_WORDS.as_millis() * 3 })
+        Err(TmuxError::TimedOut { call: "kill-server".into(), millis: END_TIMEOUT.as_millis() * 3 })
     }
 
-    /// Returns the words of a command that shows `session` to a person. It works inside another tmux as well.
+    /// Returns the command that attaches to `session`. It works inside another tmux, too.
     pub fn attach_argv(&self, session: &str) -> Vec<OsString> {
         // tmux refuses to be started inside of tmux, which is what it takes us for when `$TMUX` is set.
         let mut words: Vec<OsString> = ["env", "-u", "TMUX", "-u", "TMUX_PANE"].map(OsString::from).to_vec();
@@ -97,14 +99,28 @@ impl Tmux {
         words
     }
 
-    /// Has a running server do `script`.
-    pub(super) fn call(&self, script: &Script) -> Result<String, TmuxError> {
-        self.call_within(script, self.patience)
+    /// Runs `commands` in a running server.
+    pub(super) fn call(&self, commands: &CommandList) -> Result<String, TmuxError> {
+        self.call_with(commands, CallOptions::default())
     }
 
-    /// Has a running server do `script`, which is about `pane`.
-    pub(super) fn call_at(&self, pane: &PaneId, script: &Script, about: About<'_>) -> Result<String, TmuxError> {
-        let failed = match self.answer(script, about, self.patience) {
+    /// Runs one command about `pane` in a running server.
+    pub(super) fn call_pane<W: AsRef<OsStr>>(
+        &self,
+        pane: &PaneId,
+        command: impl IntoIterator<Item = W>,
+    ) -> Result<String, TmuxError> {
+        self.call_at(pane, &CommandList::of(command), CallOptions::default())
+    }
+
+    /// Runs `commands` about `pane` in a running server.
+    pub(super) fn call_at(
+        &self,
+        pane: &PaneId,
+        commands: &CommandList,
+        options: CallOptions<'_>,
+    ) -> Result<String, TmuxError> {
+        let failed = match self.call_with(commands, options) {
             Err(failed @ TmuxError::Failed { .. }) => failed,
             answer => return answer,
         };
@@ -112,58 +128,51 @@ impl Tmux {
         Err(if there { failed } else { TmuxError::NoPane { pane: pane.clone() } })
     }
 
-    /// Returns what tmux is, as it says of itself.
+    /// Returns the version that tmux reports.
     pub(super) fn version(&self) -> Result<String, TmuxError> {
         let said = self.run("-V", self.client(&["-V".into()]), &[], self.patience)?;
         Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
     }
 
-    /// Does `script`, starting a server for it if there is none.
-    pub(super) fn call_starting(&self, script: &Script, config: Option<&Path>) -> Result<String, TmuxError> {
+    /// Runs `commands`, and starts a server if there is none.
+    pub(super) fn call_starting(&self, commands: &CommandList, config: Option<&Path>) -> Result<String, TmuxError> {
         let mut words: Vec<OsString> = config.iter().flat_map(|file| ["-f".into(), file.into()]).collect();
-        words.extend(script.words().iter().cloned());
-        // A configuration that starts plugins takes its time.
-        let said = self.run(&script.call(), self.client(&words), &[], self.patience * 2)?;
-        self.judge(script, said)
+        words.extend(commands.words().iter().cloned());
+        // A configuration that starts plugins takes time.
+        let said = self.run(&commands.call(), self.client(&words), &[], self.patience * 2)?;
+        self.answer_of(commands, said)
     }
 
-    /// Has a running server do `script`, with what it needs beside its words.
-    pub(super) fn ask(&self, script: &Script, about: About<'_>) -> Result<String, TmuxError> {
-        self.answer(script, about, self.patience)
-    }
-
-    fn call_within(&self, script: &Script, limit: Duration) -> Result<String, TmuxError> {
-        self.answer(script, About::default(), limit)
-    }
-
-    fn answer(&self, script: &Script, about: About<'_>, limit: Duration) -> Result<String, TmuxError> {
-        if knock(&self.socket)?.is_none() {
+    /// Runs `commands` in a running server.
+    pub(super) fn call_with(&self, commands: &CommandList, options: CallOptions<'_>) -> Result<String, TmuxError> {
+        if probe(&self.socket)?.is_none() {
             return Err(self.no_server());
         }
         let mut words: Vec<OsString> = vec!["-N".into()];
-        words.extend(script.words().iter().cloned());
+        words.extend(commands.words().iter().cloned());
         let mut client = self.client(&words);
-        if let Some(cwd) = about.cwd {
+        if let Some(cwd) = options.cwd {
             // A client that cannot enter its directory looks like a missing tmux.
             std::fs::read_dir(cwd).map_err(|source| TmuxError::io("start a program in", cwd, source))?;
             client.current_dir(cwd);
         }
-        let said = self.run(&script.call(), client, about.input, limit)?;
-        self.judge(script, said)
+        let limit = options.limit.unwrap_or(self.patience);
+        let said = self.run(&commands.call(), client, options.input, limit)?;
+        self.answer_of(commands, said)
     }
 
-    fn judge(&self, script: &Script, said: Said) -> Result<String, TmuxError> {
+    fn answer_of(&self, commands: &CommandList, said: ClientOutput) -> Result<String, TmuxError> {
         if said.status.success() {
             return Ok(String::from_utf8_lossy(&said.stdout).into_owned());
         }
-        if knock(&self.socket)?.is_none() {
+        if probe(&self.socket)?.is_none() {
             return Err(self.no_server());
         }
         let stderr = String::from_utf8_lossy(&said.stderr).trim().chars().take(STDERR_SHOWN).collect();
-        Err(TmuxError::Failed { call: script.call(), code: said.status.code(), stderr })
+        Err(TmuxError::Failed { call: commands.call(), code: said.status.code(), stderr })
     }
 
-    fn run(&self, call: &str, command: Command, input: &[u8], limit: Duration) -> Result<Said, TmuxError> {
+    fn run(&self, call: &str, command: Command, input: &[u8], limit: Duration) -> Result<ClientOutput, TmuxError> {
         match run(command, input, limit) {
             Ok(Some(said)) => Ok(said),
             Ok(None) => Err(TmuxError::TimedOut { call: call.to_owned(), millis: limit.as_millis() }),
@@ -176,10 +185,10 @@ impl Tmux {
         let mut command = Command::new(&self.program);
         command.env_clear().envs(self.env.iter().map(|(name, value)| (name, value)));
         if !self.env.iter().any(|(name, _)| name == "PATH") {
-            // Without any search path a tmux that is not in one of the system's own directories would not be found.
+            // Without PATH, only a tmux in the system's own directories would be found.
             command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         }
-        // `-u`: without it names and titles lose every letter that the client's language does not have.
+        // Without `-u`, names and titles lose letters that the client's locale does not have.
         command.arg("-u").arg("-S").arg(&self.socket).args(words).current_dir("/");
         command
     }
@@ -190,7 +199,7 @@ impl Tmux {
 
     fn is_gone_within(&self, limit: Duration, process: Option<&Process>) -> Result<bool, TmuxError> {
         let deadline = Instant::now() + limit;
-        while knock(&self.socket)?.is_some() || process.is_some_and(|process| !process.is_gone()) {
+        while probe(&self.socket)?.is_some() || process.is_some_and(|process| !process.is_gone()) {
             if Instant::now() >= deadline {
                 return Ok(false);
             }
@@ -199,7 +208,7 @@ impl Tmux {
         Ok(true)
     }
 
-    /// Removes what a server leaves behind: its socket, and the lock under which it was started.
+    /// Removes what a server leaves behind: its socket and its start-up lock.
     fn clean(&self) -> Result<(), TmuxError> {
         let mut lock = self.socket.clone().into_os_string();
         lock.push(".lock");
@@ -215,11 +224,13 @@ impl Tmux {
     }
 }
 
-/// What a call needs beside its words.
+/// What a call needs beside its commands.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct About<'a> {
-    /// What the client reads; less than a pipe holds.
+pub(super) struct CallOptions<'a> {
+    /// The client's input; less than a pipe holds.
     pub(super) input: &'a [u8],
-    /// Where the client is, which is where a program that it starts will be.
+    /// The working directory of the client, and so of a program that it starts.
     pub(super) cwd: Option<&'a Path>,
+    /// How long to wait, if not as long as usual.
+    pub(super) limit: Option<Duration>,
 }

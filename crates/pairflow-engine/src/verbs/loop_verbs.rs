@@ -1,69 +1,72 @@
-//! Start, commit, update, resume: asked for here, confirmed by what the log says afterwards.
+//! Start, approve, commit, update and resume: each is recorded, carried out, and confirmed by the log.
 
 use std::time::Duration;
 
-use pairflow_core::bubble::{BubbleState, Caller, Command, Committed, Phase, Refusal, decide, missing_checks};
+use pairflow_core::bubble::{
+    BubbleState, Command, Committed, Phase, Refusal, RefusedCaller, WorktreeSeen, decide, missing_checks,
+};
+use pairflow_core::ids::TreeId;
+use pairflow_core::log::{Body, Lifecycle, RetryKey};
 use pairflow_core::rules::Rules;
 use pairflow_core::view::inbox::inbox;
 
-use super::{FileState, Hands};
-use crate::engine::{Bubble, EngineError};
+use super::{Executor, FileState};
+use crate::engine::{Applied, Bubble, EngineError};
 use crate::git::{
-    GitError, Repo, Wanted, Workspace, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched,
+    GitError, Repo, UpdateRequest, Worktree, bring_to, commit_hooks, insist_on_recent, is_ancestor, is_untouched,
     would_update,
 };
-use crate::perform::{commit_now, is_same_patch, set_up};
+use crate::perform::{commit_now, is_same_patch, seen, set_up};
 use crate::process::Cancel;
 use crate::store::storage::Guard;
 use crate::workspace::{relink, restore};
 
-/// A bubble that goes on.
+/// A bubble that was resumed.
 #[derive(Debug, Clone)]
 pub struct Resumed {
     /// Its state.
     pub state: BubbleState,
-    /// Whether its worktree was gone and was made anew.
+    /// Whether its missing worktree was made again.
     pub restored: bool,
 }
 
-/// What becomes of files in which the base branch and the work conflict.
+/// What to do with files in which the base branch and the work conflict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InConflict {
-    /// They stop the merge.
+pub enum ConflictPolicy {
+    /// Stop the merge.
     Stop,
-    /// A person has edited them; they are taken as they are in the worktree.
+    /// Take them as a person has edited them in the worktree.
     Edited,
-    /// A person wants them as they are in the worktree, edited or not.
+    /// Take them as they are in the worktree, edited or not.
     Kept,
 }
 
 impl Bubble {
-    /// Starts the bubble and returns once its workspace is ready. A start that a crash interrupted is taken up again.
+    /// Starts the bubble and returns once its workspace is ready. A start that a crash interrupted is resumed.
     ///
-    /// While one process starts it, any other is refused, however far the first one has come.
-    pub fn start(&self, rules: &Rules, hands: &Hands) -> Result<BubbleState, EngineError> {
+    /// While one process starts it, any other is refused.
+    pub fn start(&self, rules: &Rules, executor: &Executor) -> Result<BubbleState, EngineError> {
         let _starting = self.starting()?;
         let before = self.load()?;
         let goes_on = before.state.phase == Phase::Preparing;
         let state = if goes_on {
             before.state
         } else {
-            // Which work goes on here is no configuration: it was settled when the bubble was made.
+            // These are no configuration: they were fixed when the bubble was created.
             let Rules { continues, prd, policy, .. } = before.state.rules.clone();
-            hands.announce(self);
+            executor.announce(self);
             let start = Command::Start { rules: Box::new(Rules { continues, prd, policy, ..rules.clone() }) };
             self.apply(&start)?.state
         };
-        // The bubble's own file says what was recorded, also what came from a flag or another file: what differs later
-        // was edited.
+        // The bubble's own file holds what was recorded, also from flags and other files: a later difference was edited.
         let file = self.file_state(&state)?;
         if matches!(file, FileState::Gone) || !(goes_on || matches!(file, FileState::Same)) {
             self.write_config(&state)?;
         }
         let seq = before.head.seq;
         let extra = Duration::from_secs(rules.check_timeout_secs);
-        hands.wake_at_home(self)?;
-        let ended = hands.carry_out(self, extra, |state| match &state.phase {
+        executor.wake_with_environment(self)?;
+        let ended = executor.carry_out(self, extra, |state| match &state.phase {
             Phase::Preparing => None,
             Phase::Created => Some(Err(())),
             _ => Some(Ok(state.clone())),
@@ -71,57 +74,82 @@ impl Bubble {
         ended.map_err(|()| EngineError::Effect(self.last_failure(seq, "the start failed")))
     }
 
-    /// Waits until the checks have run on the base, or a person has to do something first; returns the state then.
-    pub fn base_checked(&self, state: &BubbleState, hands: &Hands) -> Result<BubbleState, EngineError> {
+    /// Waits until the checks have run on the base, or a person has to act first; returns the state.
+    pub fn base_checked(&self, state: &BubbleState, executor: &Executor) -> Result<BubbleState, EngineError> {
         let checks = u32::try_from(state.rules.checks.len() + 1).unwrap_or(u32::MAX);
         let extra = Duration::from_secs(state.rules.check_timeout_secs).saturating_mul(checks);
-        hands.carry_out(self, extra, |state| {
+        executor.carry_out(self, extra, |state| {
             let runs = matches!(state.phase, Phase::Running(_)) && !state.paused;
             (!runs || missing_checks(state).is_empty()).then(|| state.clone())
         })
     }
 
-    /// Takes the lock of a start, which the kernel frees with its holder.
+    /// Takes the lock of a start, which the kernel releases with its holder.
     fn starting(&self) -> Result<Guard, EngineError> {
         self.exclusively("start")?.ok_or_else(|| self.outrun("start", "another process is starting it"))
     }
 
-    /// Refuses a command that the rules forbid in `state`. Nothing is recorded.
+    /// Refuses a command that the rules forbid in `state`, without a record.
     pub fn allow(&self, state: &BubbleState, command: &Command) -> Result<(), EngineError> {
-        let refused = |refusal| {
-            let (id, refusal) = (self.id.clone(), Box::new(refusal));
-            EngineError::Refused { id, caller: Caller::Person, refusal }
-        };
-        decide(state, command, self.engine.clock.now()).map(drop).map_err(refused)
+        decide(state, command, self.engine.clock.now()).map(drop).map_err(|refusal| self.refuse_person(refusal))
     }
 
-    /// The refusal of a verb that someone else is carrying out at this moment.
+    /// Refuses a verb that another process is carrying out.
     pub(super) fn outrun(&self, command: &'static str, why: &str) -> EngineError {
-        let state = match self.load() {
-            Ok(loaded) => loaded.state.phase.name(),
-            Err(error) => return error,
+        match self.load() {
+            Ok(loaded) => self.refuse_person(wrong_state(&loaded.state, command, why).lost_race()),
+            Err(error) => error,
+        }
+    }
+
+    /// Returns the refusal of a person's verb.
+    pub(super) fn refuse_person(&self, refusal: Refusal) -> EngineError {
+        EngineError::Refused { id: self.id.clone(), caller: RefusedCaller::Person, refusal: Box::new(refusal) }
+    }
+
+    /// Approves the package, provided that the worktree is still what was reviewed.
+    ///
+    /// `shown` is the SHA-256 of the package that the person read; by default the current one. If another package is up
+    /// for approval by now, another process was faster.
+    pub fn approve(&self, shown: Option<&str>, key: Option<RetryKey>) -> Result<Applied, EngineError> {
+        let state = self.load()?.state;
+        let present = match &state.phase {
+            Phase::ReadyForApproval(request) => request.package_sha256.as_str(),
+            _ => "",
         };
-        let refusal = Refusal::WrongState { state, command, why: Some(why.to_owned()) }.lost_race();
-        EngineError::Refused { id: self.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) }
+        let package_sha256 = shown.unwrap_or(present).to_owned();
+        self.restore_worktree(&state)?;
+        let seen = match &state.phase {
+            Phase::ReadyForApproval(_) => seen(self, &state)?,
+            _ => WorktreeSeen { tree: TreeId(String::new()), differing: Vec::new() },
+        };
+        self.apply(&Command::Approve { package_sha256, seen, key }).map_err(|error| match error {
+            EngineError::Refused { id, caller, refusal }
+                if shown.is_some() && matches!(*refusal, Refusal::WrongState { .. }) =>
+            {
+                EngineError::Refused { id, caller, refusal: Box::new(refusal.lost_race()) }
+            }
+            other => other,
+        })
     }
 
     /// Commits what was approved and returns once it is recorded.
     ///
     /// The commit is made by this process, in the person's own environment: keys and agents that sign are found there.
     /// An order that a killed process left is taken up.
-    pub fn commit(&self, command: &Command, hands: &Hands) -> Result<Committed, EngineError> {
+    pub fn commit(&self, command: &Command, executor: &Executor) -> Result<Committed, EngineError> {
         let before = self.load()?.state;
         self.restore_worktree(&before)?;
         if let Some(_committing) = self.exclusively("commit")? {
-            let left = matches!(&before.phase, Phase::Approved(approval) if approval.commit.is_some());
-            if !left && !matches!(before.phase, Phase::Committed(_)) {
+            let running_processes = matches!(&before.phase, Phase::Approved(approval) if approval.commit.is_some());
+            if !running_processes && !matches!(before.phase, Phase::Committed(_)) {
                 self.apply(&self.with_author(&before, command)?)?;
             }
             commit_now(self)?;
         } else {
             return Err(self.outrun("commit", "another process is committing it"));
         }
-        let ended = hands.carry_out(self, Duration::from_secs(600), |state| match &state.phase {
+        let ended = executor.carry_out(self, Duration::from_secs(600), |state| match &state.phase {
             Phase::Done(committed) => Some(Ok(committed.clone())),
             Phase::Approved(approval) => match (&approval.commit, &approval.failed) {
                 (None, Some(reason)) => Some(Err(format!("{reason}; then: {}", ways_on(state, approval.hooks)))),
@@ -138,12 +166,12 @@ impl Bubble {
 
     /// Merges the base branch into the worktree and returns once that is recorded.
     ///
-    /// Returns nothing, and records nothing, if the bubble stands on the tip of the base branch already.
-    pub fn update(&self, conflict: InConflict, hands: &Hands) -> Result<Option<BubbleState>, EngineError> {
+    /// Returns `None`, and records nothing, if the bubble already has the tip of the base branch.
+    pub fn update(&self, conflict: ConflictPolicy, executor: &Executor) -> Result<Option<BubbleState>, EngineError> {
         let before = self.load()?;
         self.restore_worktree(&before.state)?;
-        let resolved = conflict != InConflict::Stop;
-        if conflict == InConflict::Edited {
+        let resolved = conflict != ConflictPolicy::Stop;
+        if conflict == ConflictPolicy::Edited {
             self.refuse_untouched(&before.state)?;
         }
         let command = if resolved { &Command::UpdateResolved } else { &Command::Update };
@@ -156,8 +184,8 @@ impl Bubble {
         }
         self.apply(command)?;
         let old_base = before.state.evidence.workspace.as_ref().map(|workspace| workspace.base.clone());
-        let state =
-            hands.carry_out(self, Duration::from_secs(600), |state| (!state.gate.updating).then(|| state.clone()))?;
+        let state = executor
+            .carry_out(self, Duration::from_secs(600), |state| (!state.gate.updating).then(|| state.clone()))?;
         let moved = state.evidence.workspace.as_ref().map(|workspace| workspace.base.clone()) != old_base;
         if moved {
             Ok(Some(state))
@@ -166,7 +194,7 @@ impl Bubble {
         }
     }
 
-    /// Refuses to take files in conflict as resolved that nobody has edited.
+    /// Refuses to take unedited files in conflict as resolved.
     fn refuse_untouched(&self, state: &BubbleState) -> Result<(), EngineError> {
         let Some(conflict) = &state.gate.conflict else { return Ok(()) };
         if !is_untouched(&self.workspace(state)?, conflict, state.evidence.snapshots + 1)? {
@@ -180,8 +208,8 @@ impl Bubble {
         )))
     }
 
-    /// Whether the base branch has something that the bubble does not stand on; of a bubble that is DONE, whether the
-    /// base branch lacks its commit.
+    /// Whether the base branch has commits that the bubble lacks; for a bubble that is DONE, whether the base branch lacks
+    /// its commit.
     pub fn base_moved(&self, state: &BubbleState) -> Result<bool, EngineError> {
         let repo = Repo::discover(self.control.repo())?;
         let tip = repo.resolve_branch(&state.rules.base_branch)?;
@@ -191,41 +219,41 @@ impl Bubble {
         }
     }
 
-    /// Whether a merge of the base branch now would leave the work the same change, so that its clean reviews are kept.
+    /// Whether a merge of the base branch would leave the change the same, so that clean reviews are kept.
     pub fn keeps_patch(&self, state: &BubbleState) -> Result<bool, EngineError> {
         let workspace = self.workspace(state)?;
         let base_branch = &state.rules.base_branch;
-        let wanted = Wanted { base_branch, resolved: None, number: state.evidence.snapshots + 1 };
+        let wanted = UpdateRequest { base_branch, resolved: None, number: state.evidence.snapshots + 1 };
         match would_update(&workspace, &wanted)? {
             Some(updated) => Ok(is_same_patch(&workspace, state, &updated)?),
             None => Ok(false),
         }
     }
 
-    /// Lets the loop go on. A worktree that was removed by hand is made anew from the newest snapshot first.
-    pub fn resume(&self, hands: &Hands) -> Result<Resumed, EngineError> {
+    /// Resumes the loop. A missing worktree is made again from the newest snapshot first.
+    pub fn resume(&self, executor: &Executor) -> Result<Resumed, EngineError> {
         let state = self.load()?.state;
         let restored = self.restore_worktree(&state)?;
         let goes_on = matches!(state.phase, Phase::Running(_)) && !state.paused;
-        hands.announce(self);
-        // Nobody had stopped the loop: with its worktree it has everything again that it needs.
+        executor.announce(self);
+        // A running loop needs nothing but its worktree.
         let state =
             match if restored && goes_on { Ok(state) } else { self.apply(&Command::Resume).map(|done| done.state) } {
-                // Where no loop waits to go on, the worktree was all that was wanted.
+                // If no loop waits, the worktree was all that was wanted.
                 Err(EngineError::Refused { .. }) if restored => self.load()?.state,
                 other => other?,
             };
-        hands.wake_at_home(self)?;
+        executor.wake_with_environment(self)?;
         Ok(Resumed { state, restored })
     }
 
-    /// Returns what is wrong with the bubble's worktree: it is gone, git does not know it, or it is something else.
+    /// Returns what is wrong with the bubble's worktree, if anything.
     pub fn worktree_problem(&self, state: &BubbleState) -> Option<GitError> {
         self.workspace(state).ok()?.connected().err()
     }
 
-    /// Lets git know a worktree again whose record in the repository was removed. Says whether that was necessary.
-    pub(super) fn reconnect(&self, workspace: &Workspace, state: &BubbleState) -> Result<bool, EngineError> {
+    /// Links a worktree again whose record in the repository was removed. Returns whether that was necessary.
+    pub(super) fn reconnect(&self, workspace: &Worktree, state: &BubbleState) -> Result<bool, EngineError> {
         match workspace.connected() {
             Err(GitError::Unlinked { .. }) => {
                 relink(workspace, &state.rules.bubble_branch)?;
@@ -235,14 +263,14 @@ impl Bubble {
         }
     }
 
-    /// Returns the repository's own hooks that have a say in the bubble's commit.
+    /// Returns the repository's hooks that run at the bubble's commit.
     pub fn commit_hooks(&self, state: &BubbleState) -> Result<Vec<&'static str>, EngineError> {
         Ok(commit_hooks(&self.workspace(state)?)?)
     }
 
-    /// Makes a worktree again that is gone, as the newest snapshot or else the base has it. Says whether it did.
+    /// Makes a missing worktree again from the newest snapshot or else the base. Returns whether it did.
     ///
-    /// Files that were copied in are copied again, and the setup command is run again.
+    /// Files that were copied in are copied again, and the setup command runs again.
     pub(crate) fn restore_worktree(&self, state: &BubbleState) -> Result<bool, EngineError> {
         let Some(record) = state.evidence.workspace.as_ref().filter(|_| !state.phase.is_final()) else {
             return Ok(false);
@@ -256,7 +284,7 @@ impl Bubble {
             let repaired = self.reconnect(&workspace, state)?;
             return workspace.connected().map(|()| repaired).map_err(EngineError::from);
         }
-        let failed = |error| EngineError::world(format!("cannot write {}", unfinished.display()), error);
+        let failed = |error| EngineError::io(format!("cannot write {}", unfinished.display()), error);
         let tree = state.tree().unwrap_or(&record.base_tree);
         let workspace = self.workspace(state)?;
         if !there {
@@ -264,20 +292,19 @@ impl Bubble {
             restore(&workspace, &state.rules.bubble_branch, tree)?;
         }
         if let Some(command) = &state.rules.setup {
-            let cancel = Cancel::new().map_err(|error| EngineError::world("cannot make a pipe", error))?;
+            let cancel = Cancel::new().map_err(|error| EngineError::io("cannot create a pipe", error))?;
             set_up(self, state, record, command, &cancel)?;
-            // Whatever the setup command changed, the work is what was recorded.
+            // Whatever the setup command changed, the recorded work counts.
             bring_to(&workspace, tree)?;
         }
         std::fs::remove_file(&unfinished).map_err(failed)?;
         Ok(true)
     }
 
-    /// The reason of the newest failure that was recorded after `seq`.
+    /// Returns the reason of the newest failure recorded after line `seq`.
     fn last_failure(&self, seq: u64, otherwise: &str) -> String {
-        use pairflow_core::log::{Body, Lifecycle};
         let mut reason = otherwise.to_owned();
-        // If the log cannot be read any more, the general sentence has to do.
+        // If the log cannot be read, the general reason has to do.
         let _ = self.log().visit(&mut |envelope| {
             let Body::Lifecycle(fact) = &envelope.event.body else { return };
             match fact {
@@ -293,7 +320,7 @@ impl Bubble {
     }
 }
 
-/// The command lines that go on from a commit that failed. What hooks refuse may have to be changed by the agents.
+/// Returns the commands that follow a failed commit. The agents may have to change what hooks refuse.
 fn ways_on(state: &BubbleState, hooks: bool) -> String {
     let lines = inbox(state).into_iter().next().map(|item| item.answer).unwrap_or_default();
     match &lines[..] {
@@ -301,4 +328,9 @@ fn ways_on(state: &BubbleState, hooks: bool) -> String {
         [commit, ..] => commit.clone(),
         [] => format!("pairflow commit {}", state.id),
     }
+}
+
+/// Returns the refusal of a verb that does not fit the state.
+pub(super) fn wrong_state(state: &BubbleState, command: &'static str, why: &str) -> Refusal {
+    Refusal::WrongState { state: state.phase.name(), command, why: Some(why.to_owned()) }
 }

@@ -1,24 +1,27 @@
-//! The bubble's commit reaches the base branch: checked in a scratch worktree first, never behind anyone's back.
+//! Merges the bubble's commit into the base branch, after the checks have passed on the merged tree; and shows how far the
+//! base branch has moved.
 
 use std::path::{Path, PathBuf};
 
-use pairflow_core::bubble::{BubbleState, Caller, Command, Phase, Refusal};
+use pairflow_core::bubble::{BubbleState, Command, Phase};
 use pairflow_core::facts::{Outcome, Receipt};
 use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::view::status::BaseMoved;
 
+use super::loop_verbs::wrong_state;
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
-    Advanced, How, MergeRequest, MergedTree, Repo, checked_out_at, clean_checkout, is_ancestor, merge as advance,
-    merge_tree, own_commit, plan_merge, tree_of,
+    MergeKind, MergeOutcome, MergeRequest, Repo, checked_out_at, clean_checkout, commits_between, conflicts,
+    is_ancestor, merge as advance, merge_tree, own_commit, plan_merge, resolve, tree_of,
 };
-use crate::perform::{Care, Joined, check_joined};
+use crate::perform::{BubbleLock, MergedCommit, check_merged};
 
-/// What became of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeEnd {
     /// The base branch has the work.
     Merged(CommitId),
-    /// The person has the base branch checked out; this line does it there.
+    /// The base branch is checked out; this command merges it there.
     Line {
         /// Where.
         at: std::path::PathBuf,
@@ -27,17 +30,17 @@ pub enum MergeEnd {
     },
 }
 
-/// What a rehearsal of a merge has shown.
+/// The result of a rehearsal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rehearsal {
-    /// It can be done; if both sides have moved, this is the joined tree, and it passed the checks.
+    /// The merge is possible; if both sides have moved, this is the merged tree, which passed the checks.
     Ready(Option<TreeId>),
-    /// The person has the base branch checked out there.
+    /// The base branch is checked out there.
     CheckedOut(PathBuf),
 }
 
-/// Finds out whether the tree that is up for approval, or approved, could be merged: conflicts, checks of the joined tree, a
-/// base branch that is checked out. Nothing is committed and no branch moves.
+/// Checks whether the work could be merged: conflicts, checks of the merged tree, a base branch that is checked out. No
+/// branch moves.
 pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) -> Result<Rehearsal, EngineError> {
     let state = bubble.durable()?.state;
     let Some(work) = state.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit) else {
@@ -57,11 +60,11 @@ pub fn rehearse_merge(bubble: &Bubble, here: Option<&Path>, say: &dyn Fn(&str)) 
         return Ok(Rehearsal::Ready(None));
     }
     match merge_tree(&git, &tip, work, None)? {
-        MergedTree::Conflict(files) => Err(conflict(bubble, &files)),
-        MergedTree::Tree(tree) => {
+        Err(files) => Err(conflict(bubble, &files)),
+        Ok(tree) => {
             let joined = own_commit(&git, &tree, &tip, format!("pairflow: rehearsal of {}\n", bubble.id))?;
-            // Nobody has the bubble in care, so what runs is not recorded with it.
-            checked(bubble, &state, Joined { commit: &joined, tree: &tree, attended: false }, say)?;
+            // The bubble is not locked, so what runs is not recorded with it.
+            checked(bubble, &state, MergedCommit { commit: &joined, tree: &tree, locked: false }, say)?;
             Ok(Rehearsal::Ready(Some(tree)))
         }
     }
@@ -72,7 +75,7 @@ fn conflict(bubble: &Bubble, files: &[String]) -> EngineError {
     EngineError::Effect(format!("the base branch has moved and conflicts in {files}; next: pairflow update {id}"))
 }
 
-/// Merges the bubble's commit into the base branch. With `here`, a clean checkout at that path is brought along. A joined
+/// Merges the bubble's commit into the base branch. With `here`, a clean checkout at that path is updated, too. A merged
 /// tree that a rehearsal has checked is not checked again.
 pub fn merge(
     bubble: &Bubble,
@@ -82,9 +85,7 @@ pub fn merge(
 ) -> Result<MergeEnd, EngineError> {
     let state = bubble.durable()?.state;
     let Phase::Done(done) = &state.phase else {
-        let why = Some("only a committed bubble can be merged".to_owned());
-        let refusal = Refusal::WrongState { state: state.phase.name(), command: "merge", why };
-        return Err(EngineError::Refused { id: bubble.id.clone(), caller: Caller::Person, refusal: Box::new(refusal) });
+        return Err(bubble.refuse_person(wrong_state(&state, "merge", "only a committed bubble can be merged")));
     };
     let repo = Repo::discover(bubble.control.repo())?;
     let request = MergeRequest {
@@ -97,39 +98,44 @@ pub fn merge(
     };
     let plan = plan_merge(&request)?;
     match &plan.how {
-        How::Conflict(files) => return Err(conflict(bubble, files)),
-        How::Join(commit) if rehearsed.is_some() && Some(&tree_of(&repo.git(), commit)?) == rehearsed => {}
-        How::Join(commit) => {
-            let _care = Care::alone(bubble)?;
+        MergeKind::Conflict(files) => return Err(conflict(bubble, files)),
+        MergeKind::Join(commit) if rehearsed.is_some() && Some(&tree_of(&repo.git(), commit)?) == rehearsed => {}
+        MergeKind::Join(commit) => {
+            let _lock = BubbleLock::alone(bubble)?;
             let tree = tree_of(&repo.git(), commit)?;
-            checked(bubble, &state, Joined { commit, tree: &tree, attended: true }, say)?;
+            checked(bubble, &state, MergedCommit { commit, tree: &tree, locked: true }, say)?;
         }
-        How::AlreadyIn | How::FastForward(_) => {}
+        MergeKind::AlreadyIn | MergeKind::FastForward(_) => {}
     }
     match advance(&request, &plan, here)? {
-        Advanced::Moved(commit) => {
+        MergeOutcome::Moved(commit) => {
             bubble.apply(&Command::Merged { commit: commit.clone() })?;
             Ok(MergeEnd::Merged(commit))
         }
-        Advanced::CheckedOut { at, line } => Ok(MergeEnd::Line { at, line }),
+        MergeOutcome::CheckedOut { at, line } => Ok(MergeEnd::Line { at, line }),
     }
 }
 
-/// Checks a joined commit; a check that does not pass stops the merge.
-fn checked(bubble: &Bubble, state: &BubbleState, joined: Joined<'_>, say: &dyn Fn(&str)) -> Result<(), EngineError> {
-    match check_joined(bubble, state, joined, say)? {
+/// Checks a merged commit; a check that does not pass stops the merge.
+fn checked(
+    bubble: &Bubble,
+    state: &BubbleState,
+    joined: MergedCommit<'_>,
+    say: &dyn Fn(&str),
+) -> Result<(), EngineError> {
+    match check_merged(bubble, state, joined, say)? {
         Some(receipt) => Err(stopped_by(bubble, state, &receipt)),
         None => Ok(()),
     }
 }
 
-/// Tells a merged tree that is wrong from one that could not be judged.
+/// Explains why a check stopped the merge.
 fn stopped_by(bubble: &Bubble, state: &BubbleState, receipt: &Receipt) -> EngineError {
     let (id, base, Receipt { check, command, .. }) = (&bubble.id, &state.rules.base_branch, receipt);
     let said = receipt.tail.lines().last().unwrap_or("it printed nothing");
     EngineError::Effect(match &receipt.outcome {
         Outcome::Failed { timed_out: true, .. } => format!(
-            "the check '{check}' ({command}) ran out of time on the merge of {id} into {base}, so nothing was merged; next: pairflow update {id}"
+            "the check '{check}' ({command}) timed out on the merge of {id} into {base}, so nothing was merged; next: pairflow update {id}"
         ),
         Outcome::Failed { .. } if check == "setup" => format!(
             "the setup command '{command}' failed on the merge of {id} into {base} ({said}), so nothing was checked or merged; fix it, then: pairflow merge {id}"
@@ -141,4 +147,24 @@ fn stopped_by(bubble: &Bubble, state: &BubbleState, receipt: &Receipt) -> Engine
             "the check '{check}' ({command}) could not be run on the merge of {id} into {base} ({why}), so nothing was merged; fix it, then: pairflow merge {id}"
         ),
     })
+}
+
+impl Bubble {
+    /// Returns how the base branch has moved since the bubble was cut from it or last updated; nothing if it has not, if
+    /// the work is in it, or if git cannot tell.
+    pub fn base_ahead(&self, state: &BubbleState) -> Option<BaseMoved> {
+        let base = &state.evidence.workspace.as_ref()?.base;
+        let (work, over) = match &state.phase {
+            Phase::Done(done) => (Some(&done.commit), state.gate.merged.is_some()),
+            phase => (state.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit), phase.is_final()),
+        };
+        let repo = Repo::locate(self.control.repo()).ok().filter(|_| !over)?;
+        let git = repo.git();
+        let tip = resolve(&git, &format!("refs/heads/{}", state.rules.base_branch)).ok()??;
+        if tip == *base || work.is_some_and(|work| is_ancestor(&git, work, &tip).unwrap_or(false)) {
+            return None;
+        }
+        let commits = commits_between(&git, base, &tip).ok();
+        Some(BaseMoved { commits, conflicts: work.and_then(|work| conflicts(&repo, &tip, work).ok()) })
+    }
 }

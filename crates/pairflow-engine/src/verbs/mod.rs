@@ -1,45 +1,28 @@
-//! The verbs that need more than one append, or look at the world before it: they ask, have the effect carried out, and wait
-//! until it is confirmed.
+//! Verbs that need more than one append, or look at files first: they record, have the effect carried out, and wait until it
+//! is confirmed.
 
-mod adopt;
-mod attach;
-mod base;
-mod carry;
+mod agent_verbs;
+mod approved_documents;
 mod configure;
 mod create;
 mod delete;
 mod diff;
-mod export;
-mod findings;
-mod follow_up;
-mod gate;
-mod hear;
-mod identity;
-mod left;
+mod executor;
 mod loop_verbs;
 mod merge;
 mod open;
-mod prd;
-mod repair;
-mod restore;
-mod stop;
+mod recovery;
 mod verify;
-mod wait;
 
-pub use adopt::Adopted;
-pub use carry::Hands;
-pub use configure::FileState;
+pub use agent_verbs::{AgentReply, AgentRequest, PassRequest};
+pub use approved_documents::ApprovedDocuments;
+pub use configure::{FileState, IdentityNotice};
 pub use create::{Confirmed, NewBubble};
-pub use diff::{Diff, DiffOf, diff, patch};
-pub use export::export;
-pub use gate::Claim;
-pub use hear::{AgentSays, Handover, Heard};
-pub use identity::IdentityNotice;
-pub use left::Left;
-pub use loop_verbs::{InConflict, Resumed};
+pub use delete::RunningProcesses;
+pub use diff::{BubbleDiff, DiffOf, diff, export, patch};
+pub use executor::Executor;
+pub use loop_verbs::{ConflictPolicy, Resumed};
 pub use merge::{MergeEnd, Rehearsal, merge, rehearse_merge};
-pub use open::{Opened, open};
-pub use prd::Documents;
-pub use repair::RepairOutcome;
-pub use restore::Restored;
-pub use verify::{Answer, Sealed, VerifyReport, VerifyRow, verify};
+pub use open::{OpenedEditor, open};
+pub use recovery::{Adopted, RepairOutcome, Restored};
+pub use verify::{SealResult, VerifyAnswer, VerifyReport, VerifyRow, verify};

@@ -13,8 +13,8 @@ use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle};
 use serde::Serialize;
 
 use crate::engine::{Bubble, EngineError};
-use crate::git::{Call, Git, same_change};
-use crate::store::{ArtifactError, CacheStand, Foreign, StoreError, Verified};
+use crate::git::{Git, GitCall, same_change};
+use crate::store::{ArtifactError, CacheCondition, Foreign, StoreError, Verified};
 
 /// What `verify` found.
 #[derive(Debug, Clone, Serialize)]
@@ -26,13 +26,13 @@ pub struct VerifyReport {
     /// The hash of its last line, which stands for all of it.
     pub head: String,
     /// What its seals are worth.
-    pub seal: Sealed,
+    pub seal: SealResult,
     /// What was accepted; nothing before acceptance.
     pub certificate: Option<Certificate>,
     /// What was looked at.
     pub rows: Vec<VerifyRow>,
     /// The answer as a whole: the weakest of the rows.
-    pub answer: Answer,
+    pub answer: VerifyAnswer,
     /// Whether everything was checked and holds.
     pub holds: bool,
 }
@@ -40,7 +40,7 @@ pub struct VerifyReport {
 /// What a check came to. Ordered: the weakest answer is the maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
+pub enum VerifyAnswer {
     /// It was checked and holds.
     Holds,
     /// Nothing wrong was found, but it cannot be checked here.
@@ -52,7 +52,7 @@ pub enum Answer {
 /// Who wrote a log, as far as its seals tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Sealed {
+pub enum SealResult {
     /// This user's pairflow.
     Own,
     /// A pairflow with another key, which cannot be checked here.
@@ -69,7 +69,7 @@ pub struct VerifyRow {
     /// What.
     pub what: String,
     /// What the check came to.
-    pub answer: Answer,
+    pub answer: VerifyAnswer,
     /// Whether it was checked and holds.
     pub holds: bool,
     /// What is wrong; empty if nothing is.
@@ -85,7 +85,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     let mut rows = vec![row("log: chain, checksums and numbers", Ok(()))];
     let (seal, told) = seal(bubble)?;
     rows.push(told);
-    rows.push(standing(bubble)?);
+    rows.push(ownership(bubble)?);
     rows.extend(bubble.log().set_aside().iter().map(|path| {
         let path = path.display();
         row(format!("log: it was damaged once, and a repair dropped lines; the damaged log is kept in {path}"), Ok(()))
@@ -99,7 +99,7 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
     rows.extend(certificate(&envelopes, bubble));
     rows.extend(package(bubble, &verified.state));
     rows.extend(commit(bubble, &verified.state));
-    let answer = rows.iter().map(|row| row.answer).max().unwrap_or(Answer::Unchecked);
+    let answer = rows.iter().map(|row| row.answer).max().unwrap_or(VerifyAnswer::Unchecked);
     Ok(VerifyReport {
         bubble_id: bubble.id.to_string(),
         envelopes: verified.envelopes,
@@ -108,47 +108,48 @@ pub fn verify(bubble: &Bubble) -> Result<VerifyReport, EngineError> {
         certificate: verified.state.gate.certificate.clone(),
         rows,
         answer,
-        holds: answer == Answer::Holds,
+        holds: answer == VerifyAnswer::Holds,
     })
 }
 
 fn row(what: impl Into<String>, result: Result<(), String>) -> VerifyRow {
-    let answer = if result.is_ok() { Answer::Holds } else { Answer::Wrong };
+    let answer = if result.is_ok() { VerifyAnswer::Holds } else { VerifyAnswer::Wrong };
     VerifyRow { what: what.into(), answer, holds: result.is_ok(), problem: result.err().unwrap_or_default() }
 }
 
 /// A row about something that cannot be checked here.
 fn unchecked(what: impl Into<String>) -> VerifyRow {
-    VerifyRow { what: what.into(), answer: Answer::Unchecked, holds: false, problem: String::new() }
+    VerifyRow { what: what.into(), answer: VerifyAnswer::Unchecked, holds: false, problem: String::new() }
 }
 
 /// Says who wrote the log since it was created or last adopted.
-fn seal(bubble: &Bubble) -> Result<(Sealed, VerifyRow), EngineError> {
+fn seal(bubble: &Bubble) -> Result<(SealResult, VerifyRow), EngineError> {
     let Some(key) = bubble.engine.registry().key().map_err(StoreError::from)? else {
         let what = "seal: there is no key in your state directory, so it cannot be checked here who wrote the log";
-        return Ok((Sealed::OtherKey, unchecked(what)));
+        return Ok((SealResult::OtherKey, unchecked(what)));
     };
     let (judged, before) = bubble.log().seals(&key)?;
     let earlier =
         if before > 0 { format!("; {before} appends before it was adopted do not count") } else { String::new() };
     Ok(match judged.worst {
-        SealState::Own => (Sealed::Own, row(format!("seal: sealed by you{earlier}"), Ok(()))),
+        SealState::Own => (SealResult::Own, row(format!("seal: sealed by you{earlier}"), Ok(()))),
         SealState::OtherKey => {
             let what = format!("seal: sealed with another key, which cannot be checked here{earlier}");
-            (Sealed::OtherKey, unchecked(what))
+            (SealResult::OtherKey, unchecked(what))
         }
-        SealState::Unsealed => {
-            (Sealed::Unsealed, unchecked(format!("seal: not sealed, so it cannot be checked who wrote it{earlier}")))
-        }
+        SealState::Unsealed => (
+            SealResult::Unsealed,
+            unchecked(format!("seal: not sealed, so it cannot be checked who wrote it{earlier}")),
+        ),
         SealState::Broken => {
             let broken = "lines were changed or added after it was sealed".to_owned();
-            (Sealed::Broken, row(format!("seal: sealed by you{earlier}"), Err(broken)))
+            (SealResult::Broken, row(format!("seal: sealed by you{earlier}"), Err(broken)))
         }
     })
 }
 
 /// Compares the log with what this machine has on record of it.
-fn standing(bubble: &Bubble) -> Result<VerifyRow, EngineError> {
+fn ownership(bubble: &Bubble) -> Result<VerifyRow, EngineError> {
     let what = "record: the log is the one that this machine knows";
     Ok(match bubble.foreign()? {
         None => row(what, Ok(())),
@@ -170,16 +171,16 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
         )
     };
     let (seq, state) = match bubble.log().state_file() {
-        Ok(CacheStand::Absent) => return row("state: state.json is not there; it is rebuilt from the log", Ok(())),
-        Ok(CacheStand::OtherVersion) => {
+        Ok(CacheCondition::Absent) => return row("state: state.json is not there; it is rebuilt from the log", Ok(())),
+        Ok(CacheCondition::OtherVersion) => {
             return row("state: state.json is of another version of pairflow; it is rebuilt from the log", Ok(()));
         }
-        Ok(CacheStand::NotYours) if !bubble.foreign().is_ok_and(|foreign| foreign.is_none()) => {
+        Ok(CacheCondition::NotYours) if !bubble.foreign().is_ok_and(|foreign| foreign.is_none()) => {
             return row("state: state.json was not written by your pairflow; it is not used", Ok(()));
         }
-        Ok(CacheStand::NotYours) => return wrong("it was not written by your pairflow"),
-        Ok(CacheStand::Wrong(why)) => return wrong(why),
-        Ok(CacheStand::Says { seq, state }) => (seq, state),
+        Ok(CacheCondition::NotYours) => return wrong("it was not written by your pairflow"),
+        Ok(CacheCondition::Wrong(why)) => return wrong(why),
+        Ok(CacheCondition::Says { seq, state }) => (seq, state),
         Err(error) => return row(agrees, Err(error.to_string())),
     };
     if seq > verified.envelopes {
@@ -191,7 +192,7 @@ fn cached_state(bubble: &Bubble, verified: &Verified, envelopes: &[Envelope]) ->
     let mut told = told.iter().fold(BubbleState::new(bubble.id.clone()), evolve);
     let mut cached = state;
     // Where the files are is never taken from either.
-    [&mut told, &mut *cached].into_iter().for_each(|state| bubble.log().place(state));
+    [&mut told, &mut *cached].into_iter().for_each(|state| bubble.log().set_locations(state));
     if told != *cached {
         return wrong("it does not say what the log says");
     }
@@ -246,17 +247,17 @@ fn snapshots(bubble: &Bubble, state: &BubbleState, envelopes: &[Envelope]) -> Ve
 /// Whether the commit called `name` is there, whole, and has the tree `tree`.
 fn holds_tree(git: &Git, name: &str, tree: &str) -> Result<(), String> {
     let found = git
-        .run(Call::new(["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")]))
+        .run(GitCall::new(["rev-parse", "--verify", "--quiet", &format!("{name}^{{tree}}")]))
         .and_then(|output| output.line())
         .map_err(|_| format!("{name} is gone"))?;
     if found != tree {
         return Err(format!("{name} holds tree {found}, the log says {tree}"));
     }
-    let whole = git.run(Call::new(["fsck", "--connectivity-only", "--no-dangling", "--no-progress", name]));
+    let whole = git.run(GitCall::new(["fsck", "--connectivity-only", "--no-dangling", "--no-progress", name]));
     let damaged = |error| format!("objects of {name} are damaged or missing: {error}");
     whole.map_err(damaged)?;
     // Reads every file of the tree and compares it with its name, which a look at the connections does not.
-    let read = Call::new(["rev-list", "--quiet", "--objects", "--verify-objects", "--no-walk", name]);
+    let read = GitCall::new(["rev-list", "--quiet", "--objects", "--verify-objects", "--no-walk", name]);
     git.run(read.within(Duration::from_secs(600))).map(drop).map_err(damaged)
 }
 
@@ -304,20 +305,24 @@ fn verdicts(envelopes: &[Envelope], bubble: &Bubble) -> Vec<VerifyRow> {
         .map(|rules| unchecked(format!("verdicts: not recomputed, this pairflow does not know the rules of {rules}")))
         .collect();
     if !known.is_empty() {
-        let lines = |stand: VerdictStand| {
-            let lines = known.iter().filter(|one| one.stand == stand).map(|one| one.seq.to_string());
-            lines.collect::<Vec<_>>().join(", ")
-        };
-        let result = match (lines(VerdictStand::Differs), lines(VerdictStand::Missing)) {
-            (differ, missing) if differ.is_empty() && missing.is_empty() => Ok(()),
-            (differ, missing) if missing.is_empty() => {
-                Err(format!("the rules conclude something else than line {differ} of the log says"))
-            }
-            (_, missing) => Err(format!("the verdict is missing that follows from line {missing} of the log")),
-        };
-        rows.push(row("verdicts: follow from the log", result));
+        rows.push(row("verdicts: follow from the log", all_follow(&known)));
     }
     rows
+}
+
+/// Names the lines whose verdicts differ, and those after which one is missing.
+fn all_follow(verdicts: &[&Recomputed]) -> Result<(), String> {
+    let lines = |stand: VerdictStand| {
+        let lines: Vec<_> = verdicts.iter().filter(|one| one.stand == stand).map(|one| one.seq.to_string()).collect();
+        let noun = if lines.len() == 1 { "line" } else { "lines" };
+        (!lines.is_empty()).then(|| format!("{noun} {}", lines.join(", ")))
+    };
+    let differ = lines(VerdictStand::Differs)
+        .map(|lines| format!("the rules conclude something else than {lines} of the log says"));
+    let missing = lines(VerdictStand::Missing)
+        .map(|lines| format!("the verdict is missing that follows from {lines} of the log"));
+    let problems: Vec<_> = differ.into_iter().chain(missing).collect();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
 /// The certificate follows from what stood in the log before it.
@@ -351,4 +356,27 @@ fn commit(bubble: &Bubble, state: &BubbleState) -> Option<VerifyRow> {
         Err(error) => Err(error.to_string()),
     };
     Some(row(format!("commit {} holds the approved tree", at.commit.short()), result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differing_and_missing_verdicts_are_both_named() {
+        let one = |seq, stand| Recomputed { seq, stand };
+        let all = [
+            one(3, VerdictStand::Follows),
+            one(5, VerdictStand::Differs),
+            one(7, VerdictStand::Missing),
+            one(9, VerdictStand::Missing),
+        ];
+        let problem = all_follow(&all.iter().collect::<Vec<_>>()).unwrap_err();
+        assert_eq!(
+            problem,
+            "the rules conclude something else than line 5 of the log says; the verdict is missing that follows from lines 7, 9 \
+             of the log"
+        );
+        assert_eq!(all_follow(&[&all[0]]), Ok(()));
+    }
 }

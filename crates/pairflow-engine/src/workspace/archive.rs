@@ -1,17 +1,18 @@
-//! Takes a bubble away without losing anything: transcript, branch tip, snapshots and uncommitted files are archived
-//! before the first thing is removed.
+//! Deletes a bubble without losing anything: log, branch tip, snapshots and uncommitted files are archived first.
 
 use std::path::{Path, PathBuf};
 
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::time::Timestamp;
 
+use super::WorkspaceError;
 use super::checkout::checkout_path;
-use super::error::WorkspaceError;
-use super::mark::Mark;
 use super::place::lock_worktrees;
-use super::prepare::{remove_dir, remove_worktree};
-use crate::git::{Call, Git, NEWEST, Repo, Workspace, checked_out_at, observe, own_commit, relay, resolve, tree_of};
+use super::prepare::{WorkspaceJournal, remove_dir, remove_worktree};
+use crate::git::{
+    Git, GitCall, NEWEST, Repo, Worktree, checked_out_at, fetch_from_clone, observe, own_commit, resolve, tree_of,
+    update_refs,
+};
 use crate::regular;
 
 /// What is to be taken away.
@@ -22,7 +23,7 @@ pub struct DeleteRequest<'a> {
     /// Which bubble.
     pub id: &'a BubbleId,
     /// Its workspace, if it ever had one; without one its branch is not touched.
-    pub workspace: Option<&'a Workspace>,
+    pub workspace: Option<&'a Worktree>,
     /// Its branch.
     pub branch: &'a str,
     /// The time for the name of the archive.
@@ -36,7 +37,7 @@ pub struct Archived {
     pub dir: PathBuf,
     /// The ref that holds the branch tip, with the uncommitted files on top of it; nothing if there was no branch.
     pub r#ref: Option<String>,
-    /// Where somebody has the branch checked out; it then was not removed.
+    /// Where the branch is checked out, if it is; it was then not removed.
     pub branch_kept: Option<PathBuf>,
 }
 
@@ -67,17 +68,16 @@ pub fn delete(request: &DeleteRequest<'_>) -> Result<Archived, WorkspaceError> {
 fn remove_bubble(bubbles: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
     let (dir, nameless) = (bubbles.join(id.as_str()), bubbles.join(format!(".{id}.deleted")));
     remove_dir(&nameless)?;
-    match std::fs::rename(&dir, &nameless) {
-        Err(source) if source.kind() != std::io::ErrorKind::NotFound => Err(WorkspaceError::io("remove", &dir, source)),
-        _ => remove_dir(&nameless),
-    }
+    let renamed = regular::optional(std::fs::rename(&dir, &nameless));
+    renamed.map_err(WorkspaceError::io("remove", &dir))?;
+    remove_dir(&nameless)
 }
 
 /// Removes the files of a workspace, and git's memory of them. Branch and transcript stay.
-pub fn remove(repo: &Repo, workspace: &Workspace) -> Result<(), WorkspaceError> {
+pub fn remove(repo: &Repo, workspace: &Worktree) -> Result<(), WorkspaceError> {
     let _lock = lock_worktrees(repo)?;
     remove_files(repo, workspace)?;
-    Mark::erase(repo, &workspace.id)
+    WorkspaceJournal::erase(repo, &workspace.id)
 }
 
 /// Puts the branch tip on a ref of its own, with the files as they are on top of it.
@@ -90,14 +90,13 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
     let Some(mut tip) = resolve(own, &branch)? else { return Ok(None) };
     if present {
         let tree = observe(workspace)?;
-        let committed = own.run(Call::new(["rev-parse", "--verify", &format!("{tip}^{{tree}}")]))?.tree()?;
-        if tree != committed {
+        if tree != tree_of(own, &tip)? {
             tip = own_commit(own, &tree, &tip, format!("pairflow: uncommitted files of {}\n", request.id))?;
         }
     }
-    own.run(Call::new(["update-ref", &name, &tip.0]).durable())?;
+    own.run(GitCall::new(["update-ref", &name, &tip.0]).durable())?;
     if present && workspace.is_clone() {
-        relay(workspace, &name, &name, &tip.0)?;
+        fetch_from_clone(workspace, &name, &name, &tip.0)?;
     }
     Ok(Some(name))
 }
@@ -105,10 +104,9 @@ fn keep_tip(request: &DeleteRequest<'_>, git: &Git) -> Result<Option<String>, Wo
 /// Moves the bubble's private refs to the archive and removes its branch, in one step.
 fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Result<(), WorkspaceError> {
     let own = format!("refs/pairflow/{}/", request.id);
-    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let listed = list_refs(git, &own)?;
     let refs = listed.lines().filter_map(|line| line.split_once(' '));
-    let mut moves = "start\n".to_owned();
+    let mut moves = String::new();
     // Only direct children: what lies deeper is not one bubble's.
     for (name, commit) in refs.filter(|(name, _)| !name[own.len()..].contains('/')) {
         if &name[own.len()..] == NEWEST {
@@ -122,9 +120,13 @@ fn move_refs(request: &DeleteRequest<'_>, git: &Git, with_branch: bool) -> Resul
     if with_branch && let Some(tip) = resolve(git, &branch)? {
         moves += &format!("update {}.branch {tip}\ndelete {branch} {tip}\n", archive_ref(request));
     }
-    moves += "prepare\ncommit\n";
-    git.run(Call::new(["update-ref", "--stdin"]).input(moves).durable())?;
-    Ok(())
+    Ok(update_refs(git, &moves)?)
+}
+
+/// Returns a line with name and object for each ref below `prefix`.
+fn list_refs(git: &Git, prefix: &str) -> Result<String, WorkspaceError> {
+    let listed = git.run(GitCall::new(["for-each-ref", "--format=%(refname) %(objectname)", prefix]))?;
+    Ok(String::from_utf8_lossy(&listed.stdout).into_owned())
 }
 
 fn archive_ref(request: &DeleteRequest<'_>) -> String {
@@ -161,7 +163,7 @@ pub fn put_refs_back(
     let git = repo.git();
     let _lock = lock_worktrees(repo)?;
     let Some(kept) = kept_refs(&git, id, archive)? else { return Ok(None) };
-    let mut moves = "start\n".to_owned();
+    let mut moves = String::new();
     for (name, object) in &kept.parts {
         match name.as_str() {
             "branch" => {
@@ -175,8 +177,7 @@ pub fn put_refs_back(
             _ => moves += &format!("update refs/pairflow/{id}/{name} {object}\n"),
         }
     }
-    moves += "prepare\ncommit\n";
-    git.run(Call::new(["update-ref", "--stdin"]).input(moves).durable())?;
+    update_refs(&git, &moves)?;
     Ok(Some(tree_of(&git, &kept.tip)?))
 }
 
@@ -184,10 +185,7 @@ pub fn put_refs_back(
 pub fn put_files_back(root: &Path, id: &BubbleId, archive: &Path) -> Result<(), WorkspaceError> {
     let bubbles = root.join(".pairflow/bubbles");
     let (partial, to) = (bubbles.join(format!(".{id}.restored")), bubbles.join(id.as_str()));
-    remove_dir(&partial)?;
-    copy_dir(archive, &partial)?;
-    std::fs::rename(&partial, &to).map_err(|source| WorkspaceError::io("create", &to, source))?;
-    sync(&bubbles)
+    copy_in_one_step(archive, &partial, &to)
 }
 
 /// Removes an archive whose bubble is back.
@@ -196,8 +194,7 @@ pub fn clear_archive(repo: &Repo, id: &BubbleId, archive: &Path) -> Result<(), W
     if let Some(kept) = kept_refs(&git, id, archive)? {
         let names = std::iter::once(kept.name.clone())
             .chain(kept.parts.iter().map(|(name, _)| format!("{}.{name}", kept.name)));
-        let moves = names.fold("start\n".to_owned(), |moves, name| moves + &format!("delete {name}\n"));
-        git.run(Call::new(["update-ref", "--stdin"]).input(moves + "prepare\ncommit\n").durable())?;
+        update_refs(&git, &names.map(|name| format!("delete {name}\n")).collect::<String>())?;
     }
     remove_dir(archive)
 }
@@ -212,8 +209,7 @@ struct KeptRefs {
 /// Finds the refs of an archive: their name has the second in which it was made, and so has that of the directory.
 fn kept_refs(git: &Git, id: &BubbleId, archive: &Path) -> Result<Option<KeptRefs>, WorkspaceError> {
     let own = format!("refs/pairflow/archive/{id}/");
-    let listed = git.run(Call::new(["for-each-ref", "--format=%(refname) %(objectname)", &own]))?;
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let listed = list_refs(git, &own)?;
     let refs: Vec<_> = listed.lines().filter_map(|line| line.strip_prefix(&own)?.split_once(' ')).collect();
     let dir = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let made_then = |secs: &str| {
@@ -234,22 +230,27 @@ fn copy_transcript(request: &DeleteRequest<'_>) -> Result<PathBuf, WorkspaceErro
     let name = archive_name(request.id, request.now);
     let (partial, to) = (own.join("archive").join(format!(".{name}.partial")), own.join("archive").join(name));
     if to.exists() {
-        return Err(WorkspaceError::ArchiveExists { path: to });
+        return Err(WorkspaceError::ArchiveExists(to));
     }
-    remove_dir(&partial)?;
-    copy_dir(&from, &partial)?;
-    std::fs::rename(&partial, &to).map_err(|source| WorkspaceError::io("create", &to, source))?;
-    sync(&own.join("archive"))?;
+    copy_in_one_step(&from, &partial, &to)?;
     Ok(to)
 }
 
+/// Copies a directory to `partial`, beside `to`, and renames the complete copy, durably.
+fn copy_in_one_step(from: &Path, partial: &Path, to: &Path) -> Result<(), WorkspaceError> {
+    remove_dir(partial)?;
+    copy_dir(from, partial)?;
+    std::fs::rename(partial, to).map_err(WorkspaceError::io("create", to))?;
+    sync(to.parent().unwrap_or(to))
+}
+
 fn copy_dir(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
-    std::fs::create_dir_all(to).map_err(|source| WorkspaceError::io("create", to, source))?;
-    let entries = std::fs::read_dir(from).map_err(|source| WorkspaceError::io("read", from, source))?;
+    std::fs::create_dir_all(to).map_err(WorkspaceError::io("create", to))?;
+    let entries = std::fs::read_dir(from).map_err(WorkspaceError::io("read", from))?;
     for entry in entries {
-        let entry = entry.map_err(|source| WorkspaceError::io("read", from, source))?;
+        let entry = entry.map_err(WorkspaceError::io("read", from))?;
         let (from, to) = (entry.path(), to.join(entry.file_name()));
-        let failed = |source| WorkspaceError::io("copy", &from, source);
+        let failed = WorkspaceError::io("copy", &from);
         let kind = entry.file_type().map_err(failed)?;
         if kind.is_dir() {
             copy_dir(&from, &to)?;
@@ -264,10 +265,10 @@ fn copy_dir(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
 }
 
 fn sync(path: &Path) -> Result<(), WorkspaceError> {
-    regular::open_dir(path).and_then(|dir| dir.sync_all()).map_err(|source| WorkspaceError::io("sync", path, source))
+    regular::open_dir(path).and_then(|dir| dir.sync_all()).map_err(WorkspaceError::io("sync", path))
 }
 
-fn remove_files(repo: &Repo, workspace: &Workspace) -> Result<(), WorkspaceError> {
+fn remove_files(repo: &Repo, workspace: &Worktree) -> Result<(), WorkspaceError> {
     if !workspace.is_clone() {
         return remove_worktree(repo, &workspace.path);
     }

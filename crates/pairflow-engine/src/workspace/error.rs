@@ -1,4 +1,4 @@
-//! Why a workspace could not be made or removed.
+//! What can go wrong with a workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,11 @@ use crate::git::GitError;
 /// Why a workspace could not be made or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// git failed.
+    /// git, or a file operation, failed.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// A file or directory could not be used.
-    #[error("cannot {what} {}", .path.display())]
-    Io {
-        /// What was tried, as a verb.
-        what: &'static str,
-        /// With what.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// The files could not be moved.
-    #[error("cannot move {} to {}; move it by hand, then try again", .from.display(), .to.display())]
+    #[error("cannot move {} to {}; move it yourself, then try again", .from.display(), .to.display())]
     Move {
         /// Where they are.
         from: PathBuf,
@@ -54,28 +44,22 @@ pub enum WorkspaceError {
         other: String,
     },
     /// The name cannot be one of a branch.
-    #[error("{branch:?} is not a possible branch name; choose another bubble_branch")]
-    BadBranchName {
-        /// The name.
-        branch: String,
-    },
+    #[error("{0:?} is not a valid branch name; choose another bubble_branch")]
+    BadBranchName(String),
     /// The directory is there and is not this bubble's.
-    #[error("{} already exists and is not this bubble's; move it away or choose another id", .path.display())]
-    PathTaken {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error("{} already exists and does not belong to this bubble; move it away or choose another id", .0.display())]
+    PathTaken(PathBuf),
+    /// Every block of this many ports is leased or in use.
+    #[error("no {0} consecutive free ports between 20000 and 29999; delete bubbles that are finished")]
+    NoFreePorts(u16),
     /// The archive is there already.
-    #[error("the archive {} already exists; try again", .path.display())]
-    ArchiveExists {
-        /// The directory.
-        path: PathBuf,
-    },
+    #[error("the archive {} already exists; try again", .0.display())]
+    ArchiveExists(PathBuf),
 }
 
 impl WorkspaceError {
-    /// Makes an error out of what the system said about `path`.
-    pub(super) fn io(what: &'static str, path: &Path, source: std::io::Error) -> Self {
-        Self::Io { what, path: path.to_owned(), source }
+    /// Makes an error out of what the system said when `what` was tried with `path`.
+    pub(super) fn io(what: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Self + Copy {
+        move |source| Self::Git(GitError::io(what, path)(source))
     }
 }

@@ -1,32 +1,20 @@
-//! Where bubbles work: made, found again after a crash, archived and removed.
+//! The worktrees and clones in which bubbles work: made, restored, moved, archived and removed.
 //!
-//! Everything that changes the list of worktrees happens under one kernel lock per repository. Whatever a failed call
-//! made, it takes away again; whatever it did not make, it leaves alone.
+//! Every change of the list of worktrees happens under one kernel lock per repository. A call that fails removes what it
+//! made, and nothing else.
 
 mod archive;
 mod checkout;
 mod error;
-mod include;
-mod link;
-mod locate;
-mod mark;
-mod moved;
 mod place;
-mod ports;
 mod prepare;
 mod restore;
-mod scratch;
 
 pub use archive::{
     Archived, DeleteRequest, clear_archive, delete, newest_archive, put_files_back, put_refs_back, remove,
 };
-pub use checkout::{Checkout, SetUpFor, remove_checkout};
+pub use checkout::{Checkout, Scratch, SetUpFor, remove_checkout};
 pub use error::WorkspaceError;
-pub use include::copy_included;
-pub use locate::{Place, locate};
-pub use moved::{Former, move_here};
-pub use place::{default_path, worktrees_dir};
-pub use ports::{DEFAULT_COUNT, Lease, PortsError, lease, release};
-pub use prepare::{Prepared, Request, discard, prepare};
-pub use restore::{relink, restore};
-pub use scratch::Scratch;
+pub use place::{DEFAULT_COUNT, Location, PortLease, default_path, lease, locate, release, worktrees_dir};
+pub use prepare::{PreparedWorkspace, WorkspaceRequest, copy_included, discard, prepare};
+pub use restore::{FormerLocation, move_here, relink, restore};

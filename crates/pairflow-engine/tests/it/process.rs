@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pairflow_engine::process::{
-    Cancel, CommandLine, Job, Kind, Lineage, Ran, Record, Registration, reap, records, run, start,
+    Cancel, Job, JobCommand, JobKind, JobResult, ProcessAncestry, ProcessRecord, Registration, reap, records, run,
+    start,
 };
 use pairflow_testkit::wait::wait_until;
 
@@ -13,7 +14,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn job(dir: &Path, line: &str) -> Job {
     Job {
-        command: CommandLine::Shell(line.into()),
+        command: JobCommand::Shell(line.into()),
         cwd: dir.to_owned(),
         env: Vec::new(),
         timeout: Some(LONG),
@@ -23,11 +24,11 @@ fn job(dir: &Path, line: &str) -> Job {
     }
 }
 
-fn run_in(dir: &Path, line: &str) -> Ran {
+fn run_in(dir: &Path, line: &str) -> JobResult {
     run(&job(dir, line), &Cancel::new().unwrap())
 }
 
-fn text(ran: &Ran) -> String {
+fn text(ran: &JobResult) -> String {
     String::from_utf8_lossy(&ran.output).into_owned()
 }
 
@@ -58,7 +59,7 @@ fn both_outputs_come_in_order_with_the_exit_code() {
 fn a_program_with_arguments_needs_no_quoting() {
     let dir = tempfile::tempdir().unwrap();
     let words = ["printf", "%s|", "a b", "$HOME", "'"].map(String::from).to_vec();
-    let job = Job { command: CommandLine::Argv(words), ..job(dir.path(), "") };
+    let job = Job { command: JobCommand::Argv(words), ..job(dir.path(), "") };
     assert_eq!(text(&run(&job, &Cancel::new().unwrap())), "a b|$HOME|'|");
 }
 
@@ -175,7 +176,7 @@ fn what_cannot_be_found_executed_or_entered_could_not_start() {
     assert!(shell("no-such-thing").contains("exit code 127"));
     assert!(shell("cd . && ./no-such-thing").contains("no-such-thing"));
     assert!(shell("./plain").contains("exit code 126"));
-    let argv = CommandLine::Argv(vec!["no-such-thing".into()]);
+    let argv = JobCommand::Argv(vec!["no-such-thing".into()]);
     assert!(why(&Job { command: argv, ..job(dir.path(), "") }).contains("no-such-thing"));
     assert!(why(&job(&dir.path().join("gone"), "true")).contains("gone"));
     assert_eq!(shell("exit 1"), "");
@@ -185,13 +186,13 @@ fn what_cannot_be_found_executed_or_entered_could_not_start() {
 fn a_job_that_cannot_be_recorded_does_not_run() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("file"), "").unwrap();
-    let registry = Registration { dir: dir.path().join("file/processes"), kind: Kind::Check, what: "x".into() };
+    let registry = Registration { dir: dir.path().join("file/processes"), kind: JobKind::Check, what: "x".into() };
     let ran = run(&Job { registry: Some(registry), ..job(dir.path(), "touch ran") }, &Cancel::new().unwrap());
     assert!(ran.could_not_start.unwrap().contains("process record"));
     assert!(!dir.path().join("ran").exists());
 }
 
-fn recorded(dir: &Path, kind: Kind, line: &str) -> Job {
+fn recorded(dir: &Path, kind: JobKind, line: &str) -> Job {
     let registry = Registration { dir: dir.join("processes"), kind, what: "the job".into() };
     Job { registry: Some(registry), ..job(dir, line) }
 }
@@ -200,11 +201,11 @@ fn recorded(dir: &Path, kind: Kind, line: &str) -> Job {
 fn a_group_is_on_record_exactly_while_it_runs() {
     let dir = tempfile::tempdir().unwrap();
     let cancel = Cancel::new().unwrap();
-    let running = start(&recorded(dir.path(), Kind::Agent, "sleep 300"), &cancel).unwrap();
+    let running = start(&recorded(dir.path(), JobKind::Agent, "sleep 300"), &cancel).unwrap();
     let seen = records(&dir.path().join("processes")).unwrap();
     assert_eq!(seen.len(), 1);
-    assert_eq!((seen[0].kind, seen[0].what.as_str(), seen[0].pid), (Kind::Agent, "the job", running.pid()));
-    running.kill();
+    assert_eq!((seen[0].kind, seen[0].what.as_str(), seen[0].pid), (JobKind::Agent, "the job", running.pid()));
+    running.cancel().cancel();
     running.wait();
     assert_eq!(records(&dir.path().join("processes")).unwrap(), []);
 }
@@ -215,7 +216,7 @@ fn left_over_groups_are_recognised_and_ended() {
     let registry = dir.path().join("processes");
     let cancel = Cancel::new().unwrap();
     let line = "setsid sleep 300 & echo $! > stray; sleep 300";
-    let running = start(&recorded(dir.path(), Kind::Check, line), &cancel).unwrap();
+    let running = start(&recorded(dir.path(), JobKind::Check, line), &cancel).unwrap();
     let stray = pid_in(&dir.path().join("stray"));
     let left = reap(&registry).unwrap();
     assert_eq!(left.iter().map(|one| one.pid).collect::<Vec<_>>(), [running.pid()]);
@@ -229,11 +230,11 @@ fn a_process_id_that_belongs_to_someone_else_by_now_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     let registry = dir.path().join("processes");
     let cancel = Cancel::new().unwrap();
-    let running = start(&recorded(dir.path(), Kind::Check, "sleep 300"), &cancel).unwrap();
+    let running = start(&recorded(dir.path(), JobKind::Check, "sleep 300"), &cancel).unwrap();
     let real = records(&registry).unwrap().remove(0);
     let strangers = [
-        Record { start: real.start + 1, mark: "other".into(), ..real.clone() },
-        Record { boot: "another boot".into(), ..real.clone() },
+        ProcessRecord { start: real.start + 1, mark: "other".into(), ..real.clone() },
+        ProcessRecord { boot: "another boot".into(), ..real.clone() },
     ];
     let elsewhere = dir.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
@@ -244,7 +245,7 @@ fn a_process_id_that_belongs_to_someone_else_by_now_is_left_alone() {
     assert_eq!(reap(&elsewhere).unwrap(), []);
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     assert!(alive(real.pid));
-    running.kill();
+    running.cancel().cancel();
     running.wait();
 }
 
@@ -259,17 +260,17 @@ fn nothing_to_reap_where_nothing_was_recorded() {
 fn inside() {
     let Some(dir) = std::env::var_os("LOOK_FOR_AGENTS_IN") else { return };
     let known: Vec<_> = records(Path::new(&dir)).unwrap().into_iter().map(|record| ((), record)).collect();
-    let own = Lineage::own();
-    let found = own.born_of(&known).or_else(|| own.marked_by(&known)).is_some();
+    let own = ProcessAncestry::own();
+    let found = own.descends_from(&known).or_else(|| own.marked_by(&known)).is_some();
     fs::write(std::env::var_os("WRITE_TO").unwrap(), if found { "found" } else { "nobody" }).unwrap();
 }
 
 #[test]
 fn a_process_knows_whether_it_descends_from_an_agent_or_a_check() {
     let me = std::env::current_exe().unwrap();
-    let look = |kind: Kind, line: &str| {
+    let look = |kind: JobKind, line: &str| {
         let dir = tempfile::tempdir().unwrap();
-        let line = line.replace("LOOK", &format!("'{}' --exact process::groups::inside", me.display()));
+        let line = line.replace("LOOK", &format!("'{}' --exact process::inside", me.display()));
         let mut job = recorded(dir.path(), kind, &line);
         job.env = vec![
             ("LOOK_FOR_AGENTS_IN".into(), dir.path().join("processes").to_string_lossy().into_owned()),
@@ -278,13 +279,13 @@ fn a_process_knows_whether_it_descends_from_an_agent_or_a_check() {
         let ran = run(&job, &Cancel::new().unwrap());
         fs::read_to_string(dir.path().join("answer")).unwrap_or_else(|_| text(&ran))
     };
-    assert_eq!(look(Kind::Agent, "LOOK"), "found");
-    assert_eq!(look(Kind::Agent, "(sh -c \"LOOK\")"), "found");
-    assert_eq!(look(Kind::Agent, "env -u PF_PROCESS_MARK LOOK; true"), "found");
-    assert_eq!(look(Kind::Agent, "setsid -f LOOK; while [ ! -s answer ]; do :; done"), "found");
-    assert_eq!(look(Kind::Check, "LOOK"), "found");
-    assert_eq!(look(Kind::Check, "env -u PF_PROCESS_MARK LOOK; true"), "found");
-    assert!(Lineage::own().born_of::<()>(&[]).is_none());
+    assert_eq!(look(JobKind::Agent, "LOOK"), "found");
+    assert_eq!(look(JobKind::Agent, "(sh -c \"LOOK\")"), "found");
+    assert_eq!(look(JobKind::Agent, "env -u PF_PROCESS_MARK LOOK; true"), "found");
+    assert_eq!(look(JobKind::Agent, "setsid -f LOOK; while [ ! -s answer ]; do :; done"), "found");
+    assert_eq!(look(JobKind::Check, "LOOK"), "found");
+    assert_eq!(look(JobKind::Check, "env -u PF_PROCESS_MARK LOOK; true"), "found");
+    assert!(ProcessAncestry::own().descends_from::<()>(&[]).is_none());
 }
 
 #[test]
@@ -306,7 +307,7 @@ mod orphans {
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Stdio};
 
-    use pairflow_engine::process::{Enrolment, fresh_mark, is_alive, reap, records};
+    use pairflow_engine::process::{SelfRegistration, fresh_mark, is_alive, reap, records};
     use pairflow_testkit::wait::eventually;
 
     /// Starts what nothing tells of any more: no parent of its own, no group, no environment.
@@ -330,7 +331,7 @@ mod orphans {
     fn inside() {
         let Some(dir) = std::env::var_os("ENROL_IN") else { return };
         let (line, mark) = (std::env::var("BECOME").unwrap(), std::env::var("MARK").unwrap());
-        let record = Enrolment { dir: PathBuf::from(dir), mark: mark.clone(), what: "the program".into() };
+        let record = SelfRegistration { dir: PathBuf::from(dir), mark: mark.clone(), what: "the program".into() };
         record.enrol().unwrap();
         let error = Command::new("/bin/sh").args(["-c", &line]).env("PF_PROCESS_MARK", mark).exec();
         panic!("{error}");

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use pairflow_core::ids::{BubbleId, CommitId};
 use pairflow_core::rules::WorkMode;
-use pairflow_engine::git::{GitError, Repo, Updated, Wanted, Workspace};
+use pairflow_engine::git::{GitError, Repo, UpdateRequest, Updated, Worktree};
 use pairflow_engine::tmux::{Ensured, Pane, PaneId, SessionPlan, Tmux};
-use pairflow_engine::workspace::{Prepared, Request, WorkspaceError, prepare};
+use pairflow_engine::workspace::{PreparedWorkspace, WorkspaceError, WorkspaceRequest, prepare};
 use pairflow_testkit::wait::wait_until;
 
 const INSIDE: &str = "PAIRFLOW_TEST_HOME";
@@ -65,8 +65,8 @@ pub(crate) fn git_ok(dir: &Path, args: &[&str]) -> bool {
 }
 
 /// Brings the tip of a branch into a worktree.
-pub(crate) fn update(workspace: &Workspace, base_branch: &str) -> Result<Updated, GitError> {
-    pairflow_engine::git::update(workspace, &Wanted { base_branch, resolved: None, number: 1 })
+pub(crate) fn update(workspace: &Worktree, base_branch: &str) -> Result<Updated, GitError> {
+    pairflow_engine::git::update(workspace, &UpdateRequest { base_branch, resolved: None, number: 1 })
 }
 
 pub(crate) fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
@@ -121,18 +121,18 @@ impl World {
         CommitId(self.git(&["rev-parse", "HEAD"]))
     }
 
-    pub(crate) fn try_prepare(&self, id: &str, mode: WorkMode) -> Result<Prepared, WorkspaceError> {
+    pub(crate) fn try_prepare(&self, id: &str, mode: WorkMode) -> Result<PreparedWorkspace, WorkspaceError> {
         let id: BubbleId = id.parse().unwrap();
         let bubble_branch = &format!("bubble/{id}");
         let repo = &self.repo;
-        prepare(&Request { repo, id: &id, mode, base_branch: "main", continues: None, bubble_branch })
+        prepare(&WorkspaceRequest { repo, id: &id, mode, base_branch: "main", continues: None, bubble_branch })
     }
 
-    pub(crate) fn bubble(&self, id: &str) -> Workspace {
+    pub(crate) fn bubble(&self, id: &str) -> Worktree {
         self.workspace(id, WorkMode::Worktree)
     }
 
-    pub(crate) fn workspace(&self, id: &str, mode: WorkMode) -> Workspace {
+    pub(crate) fn workspace(&self, id: &str, mode: WorkMode) -> Worktree {
         self.try_prepare(id, mode).unwrap().workspace(&self.repo, &id.parse().unwrap())
     }
 

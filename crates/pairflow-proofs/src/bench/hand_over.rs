@@ -15,8 +15,8 @@ use pairflow_core::log::{Body, Event, Warning};
 use pairflow_engine::clock::{Clock, SystemClock};
 use pairflow_engine::engine::Engine;
 use pairflow_engine::perform::head_seen;
-use pairflow_engine::store::storage::{Guard, Handle, LockMode, Stat, Storage, StorageError};
-use pairflow_engine::store::{Known, RealDisk};
+use pairflow_engine::store::storage::{FileStat, Guard, Handle, LockMode, Storage, StorageError};
+use pairflow_engine::store::{KnownBubble, RealDisk};
 use pairflow_testkit::fixture::Fixture;
 
 use super::measure::{Asked, Outcome, Row, Setting, Times, in_turns, lifetime, timed};
@@ -171,7 +171,7 @@ pub(super) struct Again {
     pub(super) fixture: Fixture,
     len: u64,
     state: Vec<u8>,
-    known: Known,
+    known: KnownBubble,
 }
 
 impl Again {
@@ -180,7 +180,7 @@ impl Again {
         let bubble = &fixture.bubble;
         let (head, state) = (bubble.load()?.head, std::fs::read(bubble.log().files().state())?);
         let known = bubble.engine.registry().find(&fixture.repo, &bubble.id)?.context("the bubble is not on record")?;
-        Ok(Self { fixture, len: head.offset, state, known: Known { head: Some(head), ..known } })
+        Ok(Self { fixture, len: head.offset, state, known: KnownBubble { head: Some(head), ..known } })
     }
 
     /// Makes the bubble what it was: what is known of its end goes first, since it says what was acknowledged.
@@ -235,7 +235,7 @@ impl Storage for Counting {
         RealDisk.open_append(path).map(|file| self.counted(file))
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         RealDisk.stat(path)
     }
 
@@ -287,7 +287,7 @@ impl Storage for Counting {
 }
 
 impl Handle for CountingFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         self.1.stat()
     }
 

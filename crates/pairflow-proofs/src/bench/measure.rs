@@ -35,7 +35,7 @@ impl Times {
 pub(super) fn in_turns<const N: usize>(rounds: usize, things: [Timed<'_>; N]) -> anyhow::Result<[Times; N]> {
     let mut things = things;
     let mut times: [Vec<Duration>; N] = std::array::from_fn(|_| Vec::with_capacity(rounds));
-    // The first attempts fill caches; they are nobody's usual time.
+    // The first attempts fill caches and are not typical.
     for thing in &mut things {
         thing()?;
     }
@@ -105,7 +105,7 @@ impl Setting {
         self.start(&self.empty, dir, &[])
     }
 
-    /// Returns a program that is to be started in `dir`, with an environment of its own and nobody listening.
+    /// Returns a program that is to be started in `dir`, with an environment of its own and its output discarded.
     pub(super) fn start(&self, program: &Path, dir: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(dir).env_clear().env("HOME", self.path("home"));
@@ -169,7 +169,7 @@ impl Asked {
         self.rows.is_empty() || self.rows.iter().any(|row| row.eq_ignore_ascii_case(id))
     }
 
-    /// Refuses rows that nobody knows.
+    /// Refuses unknown rows.
     pub(super) fn check(&self, known: &[&str]) -> anyhow::Result<()> {
         let stranger = self.rows.iter().find(|row| !known.iter().any(|id| row.eq_ignore_ascii_case(id)));
         match stranger {

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pairflow_core::config::{Layer, Layers, Set, resolve};
-use pairflow_core::facts::{Outcome as Said, Place};
+use pairflow_core::facts::{CheckPlace, Outcome as Said};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::checks::{CheckRun, run_check};
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Engine, UserDirs};
-use pairflow_engine::git::{Repo, Taken, Workspace, observe, take};
+use pairflow_engine::git::{KeptSnapshot, Repo, Worktree, observe, take};
 use pairflow_engine::process::Cancel;
 use pairflow_engine::store::RealDisk;
 use pairflow_engine::verbs::{Confirmed, NewBubble};
-use pairflow_engine::workspace::{Checkout, Request, prepare};
+use pairflow_engine::workspace::{Checkout, WorkspaceRequest, prepare};
 use pairflow_testkit::fixture::plant;
 
 use super::measure::{Asked, Outcome, Row, Setting, Times, in_turns, lifetime, timed};
@@ -80,7 +80,7 @@ fn make(engine: &Engine, repo: &Repo, id: &BubbleId) -> anyhow::Result<PathBuf> 
         identity: None,
         prd_approved: Vec::new(),
     })?;
-    let prepared = prepare(&Request {
+    let prepared = prepare(&WorkspaceRequest {
         repo,
         id,
         mode: rules.work_mode,
@@ -108,7 +108,7 @@ pub(super) fn measure_checkout(setting: &Setting, asked: &Asked) -> anyhow::Resu
     plant(&dir, CHECKOUT_FILES)?;
     let repo = Repo::discover(&dir)?;
     let id: BubbleId = "bench".parse()?;
-    let prepared = prepare(&Request {
+    let prepared = prepare(&WorkspaceRequest {
         repo: &repo,
         id: &id,
         mode: WorkMode::Worktree,
@@ -136,7 +136,7 @@ pub(super) fn measure_checkout(setting: &Setting, asked: &Asked) -> anyhow::Resu
 
 fn both(
     setting: &Setting,
-    (repo, worktree): (&Repo, &Workspace),
+    (repo, worktree): (&Repo, &Worktree),
     command: &str,
     rounds: usize,
 ) -> anyhow::Result<[Times; 2]> {
@@ -152,13 +152,13 @@ fn both(
 }
 
 /// Brings the checkout to the tree, runs the command, and looks whether it changed anything.
-fn checked(repo: &Repo, worktree: &Workspace, taken: &Taken, command: &str) -> anyhow::Result<()> {
+fn checked(repo: &Repo, worktree: &Worktree, taken: &KeptSnapshot, command: &str) -> anyhow::Result<()> {
     let checkout = Checkout::warm(repo, worktree, &taken.commit)?;
     let run = CheckRun {
         name: "test",
         command,
         workspace: checkout.path(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
         tree: &taken.tree,
         timeout: Duration::from_secs(60),
         max_output: 1 << 20,

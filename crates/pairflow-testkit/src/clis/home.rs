@@ -23,7 +23,7 @@ pub struct AgentHome {
     /// What Claude Code may do without asking, for example `Bash(pairflow:*)`.
     pub allow: Vec<String>,
     /// The user's own hooks, the same for both CLIs; `null` for none. Codex has to be started with
-    /// `--dangerously-bypass-hook-trust` then, as nobody is there to review them.
+    /// `--dangerously-bypass-hook-trust` then, as there is no person to review them.
     pub hooks: Value,
 }
 
@@ -154,12 +154,12 @@ impl HookLog {
 
     /// Waits until `done` says yes to the events so far, and returns them. If it never does, they are the error.
     pub fn wait_for(&self, done: impl Fn(&[Value]) -> bool) -> Result<Vec<Value>, Vec<Value>> {
-        // A directory that cannot be read has no events, and the deadline says so.
+        // A directory that cannot be read has no events, so the deadline will pass.
         let events = || self.events().unwrap_or_default();
         within(PATIENCE, || Some(events()).filter(|events| done(events))).ok_or_else(events)
     }
 
-    /// Writes under a hidden name first, so that nobody reads half an event.
+    /// Writes under a hidden name first, so that no reader sees half an event.
     fn command(&self) -> String {
         let dir = self.dir.display();
         format!("at=$(date +%s%N)-$$; cat > '{dir}'/.$at && mv '{dir}'/.$at '{dir}'/$at")

@@ -116,7 +116,7 @@ impl Drop for Panes {
         let listed = self.tmux(&["list-panes", "-a", "-F", "#{pane_pid}"]).stderr(Stdio::null()).output();
         let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
         let _ = self.tmux(&["kill-server"]).stderr(Stdio::null()).status();
-        // A CLI writes to its home until its very end; whoever removes that home has to wait for it.
+        // A CLI writes to its home until its very end; so the home can be removed only after that.
         listed.lines().for_each(wait_for_end);
     }
 }

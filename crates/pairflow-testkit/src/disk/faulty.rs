@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use pairflow_engine::store::storage::{Guard, Handle, LockMode, Stat, Storage, StorageError};
+use pairflow_engine::store::storage::{FileStat, Guard, Handle, LockMode, Storage, StorageError};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -124,7 +124,7 @@ impl Storage for FaultyDisk {
         Ok(self.wrap(path, self.0.inner.open_append(path)?))
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         self.0.admit(path)?;
         self.0.inner.stat(path)
     }
@@ -185,7 +185,7 @@ struct FaultyFile {
 }
 
 impl Handle for FaultyFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         self.disk.admit(&self.path)?;
         self.inner.stat()
     }
@@ -248,7 +248,7 @@ fn named(name: &str) -> Option<Errno> {
 
 /// Ends this process as the kernel would end it for someone else.
 fn die() {
-    // If even this fails, the process goes on, and the run is seen to have ended by itself.
+    // If even this fails, the process goes on, and the run shows that it was not killed.
     let _ = kill_process(getpid(), Signal::KILL);
 }
 

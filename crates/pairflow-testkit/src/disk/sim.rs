@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use pairflow_engine::store::storage::{FileKind, Guard, Handle, LockMode, Stat, Storage, StorageError};
+use pairflow_engine::store::storage::{FileKind, FileStat, Guard, Handle, LockMode, Storage, StorageError};
 
 use super::rng::Rng;
 
@@ -176,10 +176,10 @@ impl State {
         if found { Ok(()) } else { Err(ErrorKind::NotFound.into()) }
     }
 
-    fn stat(&self, ino: u64) -> Stat {
+    fn stat(&self, ino: u64) -> FileStat {
         let node = &self.nodes[&ino];
         let kind = if node.dir { FileKind::Dir } else { FileKind::File };
-        Stat {
+        FileStat {
             kind,
             len: node.data.len() as u64,
             mtime_ns: node.changed_at,
@@ -213,7 +213,7 @@ impl Storage for SimDisk {
         self.handle(path)
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         let state = self.state();
         Ok(state.names.get(path).map(|ino| state.stat(*ino)))
     }
@@ -309,7 +309,7 @@ impl Storage for SimDisk {
             return Ok(None);
         }
         *held = Held { exclusive, count: held.count + 1 };
-        Ok(Some(Guard::new(SimLock { disk: self.clone(), path: path.to_owned(), life: state.life })))
+        Ok(Some(Box::new(SimLock { disk: self.clone(), path: path.to_owned(), life: state.life })))
     }
 
     fn lock_holder(&self, _path: &Path) -> Option<u32> {
@@ -353,7 +353,7 @@ struct SimFile {
 }
 
 impl Handle for SimFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         Ok(self.disk.state().stat(self.ino))
     }
 

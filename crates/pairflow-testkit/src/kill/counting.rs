@@ -56,7 +56,7 @@ pub fn count(disk: Arc<dyn Storage>, root: &Path, steps: u64, out: &mut impl Wri
                 locked.into_loaded().state.total
             }
         };
-        // Nobody may be there to hear it any more.
+        // The reader may be gone.
         let _ = writeln!(out, "{total}").and_then(|()| out.flush());
     }
     Ok(())
@@ -168,13 +168,13 @@ impl Place {
         Ok(Found { counted: total > before, torn: matches!(news.end, End::Torn(_)) })
     }
 
-    /// The next writer mends what was left; then the log, its cache and the witness tell the same.
+    /// The next writer repairs the log; then the log, its cache and the witness agree.
     fn goes_on(&mut self) -> Result<(), String> {
         self.count(1)?;
         let (verified, loaded) = (self.log.verify(), self.log.load());
         let verified = verified.map_err(|error| error.to_string())?.state;
         let loaded = loaded.map_err(|error| error.to_string())?.state;
-        let own = self.log.standing().map_err(|error| error.to_string())?.is_own();
+        let own = self.log.foreign().map_err(|error| error.to_string())?.is_none();
         if own && loaded == verified && verified == self.witness.state {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pairflow_core::bubble::Phase;
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Body, Envelope};
-use pairflow_engine::engine::Control;
+use pairflow_engine::engine::ControlDir;
 
 use super::scene::{Scene, Site};
 use super::verbs::Verb;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is known of how a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Answered {
     /// It said that it was done.
     Done,
     /// It said that it was refused.
@@ -40,15 +40,15 @@ pub(super) struct Verdict {
 }
 
 /// Looks at the log after a process ended: everything acknowledged is there, and the command counted or did not.
-pub(super) fn judge(scene: &mut Scene, verb: Verb, told: Told) -> Result<Verdict, String> {
+pub(super) fn judge(scene: &mut Scene, verb: Verb, told: Answered) -> Result<Verdict, String> {
     let bytes = scene.transcript()?;
     let news = scene.witness.look(&bytes)?;
     let fresh = &scene.witness.log[scene.witness.firm()..];
     let counted = counted(verb, fresh)?;
     let wrong = match told {
-        Told::Done => !counted && verb != Verb::Status,
-        Told::Refused | Told::Failed => counted,
-        Told::Nothing => false,
+        Answered::Done => !counted && verb != Verb::Status,
+        Answered::Refused | Answered::Failed => counted,
+        Answered::Nothing => false,
     };
     if wrong {
         return Err(format!("{} was told {told:?}, and the log says counted: {counted}", verb.name()));
@@ -62,7 +62,7 @@ pub(super) fn judge(scene: &mut Scene, verb: Verb, told: Told) -> Result<Verdict
 
 /// The next writer heals what was left: the store and the witness tell the same, and nothing is torn any more.
 ///
-/// Nobody else may write while both are asked: whoever answers a dead caller's wish may still be at it.
+/// No one else may write while both are asked: a dead caller's request may still be in progress.
 pub(super) fn heal(site: &Site, scene: &mut Scene) -> Result<(), String> {
     let log = scene.bubble.log();
     let alone = log.lock(PATIENCE).map_err(|error| format!("the next command: {error}"))?;
@@ -70,7 +70,7 @@ pub(super) fn heal(site: &Site, scene: &mut Scene) -> Result<(), String> {
     let news = scene.witness.look(&bytes)?;
     let loaded = scene.bubble.load().map_err(|error| error.to_string())?;
     if news.end != End::Clean || loaded.torn.is_some() || loaded.unterminated {
-        return Err(format!("the end of the log was not mended: {:?}", news.end));
+        return Err(format!("the end of the log was not repaired: {:?}", news.end));
     }
     if loaded.state != scene.witness.state {
         return Err(format!("the store tells another state than the log (read from {:?})", loaded.from));
@@ -103,11 +103,11 @@ fn belongs(verb: Verb, body: &Body) -> bool {
 }
 
 /// A bubble that was being created is there as a whole, or not at all.
-pub(super) fn judge_created(site: &Site, id: &str, told: Told) -> Result<bool, String> {
+pub(super) fn judge_created(site: &Site, id: &str, told: Answered) -> Result<bool, String> {
     let id = id.parse().map_err(|why| format!("{id}: {why}"))?;
-    let files = Control::of(site.repo()).files(&id);
+    let files = ControlDir::of(site.repo()).files(&id);
     let Ok(bytes) = std::fs::read(files.transcript()) else {
-        return if told == Told::Done { Err(format!("{id} was created, and is not there")) } else { Ok(false) };
+        return if told == Answered::Done { Err(format!("{id} was created, and is not there")) } else { Ok(false) };
     };
     let mut witness = Witness::new(id.clone());
     witness.look(&bytes)?;
@@ -122,7 +122,7 @@ pub(super) fn judge_created(site: &Site, id: &str, told: Told) -> Result<bool, S
 pub enum Landing {
     /// Nothing had been written to the log.
     BeforeFirstWrite,
-    /// The log had grown, but nobody had been told.
+    /// The log had grown, but the caller had no answer yet.
     BetweenWriteAndAck,
     /// The answer was out.
     AfterAck,

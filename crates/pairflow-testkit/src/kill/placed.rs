@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use pairflow_core::log::{Body, Envelope, Lifecycle};
 use pairflow_engine::engine::Bubble;
 
-use super::judge::{Told, heal, judge, judge_created};
+use super::judge::{Answered, heal, judge, judge_created};
 use super::scene::{Scene, Site};
 use super::verbs::Verb;
 use crate::home::Ran;
@@ -95,7 +95,7 @@ pub fn fail_in_turn(program: &Path, verbs: &[Verb]) -> Result<Placed, String> {
     fail(program, verbs, |operations| (1..=operations).map(|at| (at, way(at))).collect())
 }
 
-/// Fails the operations of every one of `verbs` that `plan` names, each in the way that it names with it.
+/// Fails the operations of every one of `verbs` that `plan` names, each with the fault that it names.
 fn fail(program: &Path, verbs: &[Verb], plan: impl Fn(u64) -> Vec<(u64, String)> + Sync) -> Result<Placed, String> {
     for_each_verb(program, verbs, |site, verb| {
         let mut points = Points { operations: operations(site, verb)?, ..Points::default() };
@@ -183,13 +183,15 @@ impl Run<'_> {
         let output = command.env("PF_FAULT", &self.fault).output().map_err(|error| error.to_string())?;
         let ran = Ran::of(&output);
         let told = match ran.code {
-            0 => Told::Done,
-            1 | 2 | 4 => Told::Refused,
+            0 => Answered::Done,
+            1 | 2 | 4 => Answered::Refused,
             // What was asked for stays asked for when the process fails while it waits for the confirmation.
-            3 if ran.stderr.contains("is unknown") || matches!(self.verb, Verb::Start | Verb::Commit) => Told::Nothing,
-            3 => Told::Failed,
-            _ if ran.stdout.ends_with('\n') => Told::Done,
-            _ => Told::Nothing,
+            3 if ran.stderr.contains("is unknown") || matches!(self.verb, Verb::Start | Verb::Commit) => {
+                Answered::Nothing
+            }
+            3 => Answered::Failed,
+            _ if ran.stdout.ends_with('\n') => Answered::Done,
+            _ => Answered::Nothing,
         };
         if ran.code == 3 && ran.stderr.trim().is_empty() {
             return Err(format!("{} failed without a word", self.told()));
@@ -203,28 +205,28 @@ impl Run<'_> {
     }
 
     /// Judges, then has the same command run once more without a fault: it works, or has counted already.
-    fn go_on(&self, mut scene: Scene, told: Told) -> Result<bool, String> {
+    fn go_on(&self, mut scene: Scene, told: Answered) -> Result<bool, String> {
         let verdict = judge(&mut scene, self.verb, told)?;
         if self.verb != Verb::Env || !verdict.counted {
             let code = run_again(self.site, self.verb, &scene)?;
             if !(code == 0 || (verdict.counted && code == 1)) {
                 return Err(format!("the next run ended with {code}"));
             }
-            judge(&mut scene, self.verb, if code == 0 { Told::Done } else { Told::Nothing })?;
+            judge(&mut scene, self.verb, if code == 0 { Answered::Done } else { Answered::Nothing })?;
         }
         heal(self.site, &mut scene)?;
         Ok(verdict.counted)
     }
 
-    fn go_on_created(&self, id: &str, told: Told) -> Result<bool, String> {
+    fn go_on_created(&self, id: &str, told: Answered) -> Result<bool, String> {
         let counted = judge_created(self.site, id, told)?;
-        if told == Told::Failed && counted {
+        if told == Answered::Failed && counted {
             return Err("was told that nothing happened, and it did".to_owned());
         }
         if !counted {
             let mut command = self.site.command(None, &self.verb.args(id, "again"));
             let code = command.stdout(Stdio::null()).stderr(Stdio::null()).status().map_err(|e| e.to_string())?;
-            judge_created(self.site, id, if code.success() { Told::Done } else { Told::Nothing })?;
+            judge_created(self.site, id, if code.success() { Answered::Done } else { Answered::Nothing })?;
             if !code.success() {
                 return Err(format!("the next run ended with {code}"));
             }

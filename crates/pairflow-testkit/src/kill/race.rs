@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 
-use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, Seen};
-use pairflow_core::log::{Body, Envelope, Key, Lifecycle};
+use pairflow_core::bubble::{BubbleState, Command, Phase, Refusal, WorktreeSeen};
+use pairflow_core::log::{Body, Envelope, Lifecycle, RetryKey};
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Applied, Engine, EngineError, UserDirs};
 use pairflow_engine::store::RealDisk;
 use tempfile::TempDir;
 
-use super::judge::{Told, judge};
+use super::judge::{Answered, judge};
 use super::scene::Site;
 use super::scene::{Scene, imaginary};
-use super::verbs::{Verb, ask, grave, pass_with};
+use super::verbs::{Verb, ask, blocking_findings, pass_with};
 use crate::home::temporary_dir;
 
 /// What races came to.
@@ -133,7 +133,7 @@ impl Raced {
 /// Two commands of which only one can win in this state, and how its record is known.
 fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bool) {
     let both = |make: &dyn Fn(&str) -> Command| [make(&format!("a{round}")), make(&format!("b{round}"))];
-    let key = |words: &str| Some(Key(words.to_owned()));
+    let key = |words: &str| Some(RetryKey(words.to_owned()));
     match &state.phase {
         Phase::Created => {
             let start = Command::Start { rules: Box::new(state.rules.clone()) };
@@ -150,7 +150,7 @@ fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bo
             (both(&reply), |it| matches!(it.event.body, Body::HumanReply(_)))
         }
         Phase::ReadyForApproval(request) => {
-            let seen = Seen { tree: request.tree.clone(), differing: Vec::new() };
+            let seen = WorktreeSeen { tree: request.tree.clone(), differing: Vec::new() };
             let package_sha256 = request.package_sha256.clone();
             let approve = |words: &str| Command::Approve {
                 package_sha256: package_sha256.clone(),
@@ -180,7 +180,8 @@ fn rivals(state: &BubbleState, round: u64) -> ([Command; 2], fn(&Envelope) -> bo
         }
         Phase::Running(turn) => {
             let reviews = turn.seat == pairflow_core::facts::Seat::Reviewer;
-            let findings = reviews.then(|| if round.is_multiple_of(5) { grave("no rollback") } else { Vec::new() });
+            let findings =
+                reviews.then(|| if round.is_multiple_of(5) { blocking_findings("no rollback") } else { Vec::new() });
             let pass = |words: &str| pass_with(&turn.agent, findings.clone(), words);
             (both(&pass), |it| matches!(it.event.body, Body::Pass(_)))
         }
@@ -197,7 +198,7 @@ pub fn race_processes(program: &Path, rounds: u64) -> Result<Raced, String> {
         let verb = verbs[(round % verbs.len() as u64) as usize];
         let mut scene = verb.scene(&site)?;
         let codes = race_once(&site, &scene, verb, round)?;
-        judge(&mut scene, verb, Told::Done)?;
+        judge(&mut scene, verb, Answered::Done)?;
         let won = codes.iter().filter(|code| **code == 0).count();
         raced.rounds += 1;
         raced.lost += codes.iter().filter(|code| **code == 4).count() as u64;

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::judge::{Histogram, Landing, Told, heal, judge, judge_created};
+use super::judge::{Answered, Histogram, Landing, heal, judge, judge_created};
 use super::scene::{Scene, Site};
 use super::verbs::Verb;
 use crate::disk::Rng;
@@ -54,7 +54,7 @@ struct Killer {
     site: Site,
     scene: Scene,
     rng: Rng,
-    /// How long each verb takes when nobody kills it.
+    /// How long each verb takes when it is not killed.
     times: BTreeMap<Verb, Duration>,
     histogram: Histogram,
     runs: u64,
@@ -126,7 +126,7 @@ impl Killer {
             if !(code.code() == Some(0) || (verdict.counted && code.code() == Some(1))) {
                 return Err(format!("{} after a kill ended with {code}", verb.name()));
             }
-            judge(&mut self.scene, verb, if code.success() { Told::Done } else { Told::Nothing })?;
+            judge(&mut self.scene, verb, if code.success() { Answered::Done } else { Answered::Nothing })?;
         }
         heal(&self.site, &mut self.scene).map_err(|why| format!("after {}: {why}", verb.name()))?;
         if verb == Verb::Env {
@@ -150,7 +150,7 @@ impl Killer {
             if !code.success() {
                 return Err(format!("create after a killed create ended with {code}"));
             }
-            judge_created(&self.site, &id, Told::Done)?;
+            judge_created(&self.site, &id, Answered::Done)?;
         }
         self.note(verb, &ending, began, false);
         Ok(ending.killed)
@@ -258,13 +258,13 @@ fn grown(file: &Path, size: u64) -> bool {
 
 impl Ending {
     /// What its caller knows then.
-    pub(super) fn told(&self) -> Told {
+    pub(super) fn told(&self) -> Answered {
         match self.code {
-            Some(0) => Told::Done,
-            Some(1 | 4) => Told::Refused,
-            Some(_) => Told::Failed,
-            None if self.said => Told::Done,
-            None => Told::Nothing,
+            Some(0) => Answered::Done,
+            Some(1 | 4) => Answered::Refused,
+            Some(_) => Answered::Failed,
+            None if self.said => Answered::Done,
+            None => Answered::Nothing,
         }
     }
 }

@@ -15,14 +15,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
 use pairflow_core::bubble::{BubbleState, Command, Effect, create, owed};
-use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, BubbleId, CommitId, Party, TreeId};
-use pairflow_core::log::{Ground, Lifecycle, Workspace};
+use pairflow_core::log::{Ground, Lifecycle, WorkspaceRecord};
 use pairflow_core::rules::Rules;
 use pairflow_engine::clock::SystemClock;
-use pairflow_engine::engine::{Bubble, Control, Engine, EngineError, UserDirs};
+use pairflow_engine::engine::{Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, RealDisk};
-use pairflow_engine::supervisor_client::{Ask, socket_path};
+use pairflow_engine::supervisor_client::{SupervisorRequest, socket_path};
 
 use crate::home::Home;
 use crate::sim::Witness;
@@ -58,7 +58,8 @@ impl Scene {
             confirmed: "no_tests".to_owned(),
             identity: None,
         };
-        let log: Log = Log::new(engine.disk.clone(), Control::of(repo).files(&id), id.clone()).owned(engine.registry());
+        let log: Log =
+            Log::new(engine.disk.clone(), ControlDir::of(repo).files(&id), id.clone()).owned(engine.registry());
         log.create(&create(created), engine.clock.now()).map_err(|error| error.to_string())?;
         let bubble = engine.bubble(repo, &id).map_err(|error| error.to_string())?;
         let mut scene = Self { bubble, witness: Witness::new(id), tokens: BTreeMap::new() };
@@ -67,7 +68,7 @@ impl Scene {
     }
 
     /// Makes a bubble whose first turn is open.
-    pub fn start(engine: &Engine, repo: &Path, id: &str, workspace: &Workspace) -> Result<Self, String> {
+    pub fn start(engine: &Engine, repo: &Path, id: &str, workspace: &WorkspaceRecord) -> Result<Self, String> {
         let mut scene = Self::create(engine, repo, id)?;
         scene.apply(&Command::Start { rules: Box::new(scene.witness.state.rules.clone()) })?;
         scene.settle(workspace)?;
@@ -91,7 +92,7 @@ impl Scene {
     }
 
     /// Pays what is owed.
-    pub(super) fn settle(&mut self, workspace: &Workspace) -> Result<(), String> {
+    pub(super) fn settle(&mut self, workspace: &WorkspaceRecord) -> Result<(), String> {
         pay(&self.bubble, workspace, |effect| !effect.lasts())?;
         self.catch_up()
     }
@@ -116,8 +117,8 @@ impl Scene {
     }
 }
 
-/// Pays what a bubble owes of the `due` kind; results that came too late are nobody's fault.
-pub(super) fn pay(bubble: &Bubble, workspace: &Workspace, due: fn(&Effect) -> bool) -> Result<(), String> {
+/// Pays what a bubble owes of the `due` kind; results that came too late are ignored.
+pub(super) fn pay(bubble: &Bubble, workspace: &WorkspaceRecord, due: fn(&Effect) -> bool) -> Result<(), String> {
     for _ in 0..50 {
         let state = bubble.durable().map_err(|error| error.to_string())?.state;
         let Some(effect) = owed(&state).into_iter().find(due) else {
@@ -131,7 +132,7 @@ pub(super) fn pay(bubble: &Bubble, workspace: &Workspace, due: fn(&Effect) -> bo
     Err("the debts of a bubble do not end".to_owned())
 }
 
-fn result(bubble: &Bubble, state: &BubbleState, effect: &Effect, workspace: &Workspace) -> Command {
+fn result(bubble: &Bubble, state: &BubbleState, effect: &Effect, workspace: &WorkspaceRecord) -> Command {
     match effect {
         Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: placed(bubble, state, workspace) },
         Effect::TakeSnapshot { author, .. } => {
@@ -155,14 +156,14 @@ fn result(bubble: &Bubble, state: &BubbleState, effect: &Effect, workspace: &Wor
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 /// Puts a copy of the shared worktree, if there is one, where the bubble's own has to be.
-fn placed(bubble: &Bubble, state: &BubbleState, shared: &Workspace) -> Workspace {
+fn placed(bubble: &Bubble, state: &BubbleState, shared: &WorkspaceRecord) -> WorkspaceRecord {
     // Each has a record of its own in the repository, as git would make it.
     let record = Path::new(&shared.git_dir).with_file_name(state.id.as_str());
     let real = Path::new(&shared.path).is_dir();
     let git_dir = if real { record.display().to_string() } else { shared.git_dir.clone() };
     let mut here = state.clone();
-    here.evidence.workspace = Some(Workspace { git_dir, ..shared.clone() });
-    bubble.log().place(&mut here);
+    here.evidence.workspace = Some(WorkspaceRecord { git_dir, ..shared.clone() });
+    bubble.log().set_locations(&mut here);
     let own = here.evidence.workspace.unwrap_or_else(|| shared.clone());
     let (from, to) = (Path::new(&shared.path), Path::new(&own.path));
     if from.is_dir() && !to.exists() {
@@ -188,10 +189,10 @@ fn placed(bubble: &Bubble, state: &BubbleState, shared: &Workspace) -> Workspace
         }
     }
     // The bubble is cut from an empty tree, so that the files of the worktree are work.
-    Workspace { base_tree: TreeId(EMPTY_TREE.to_owned()), ..own }
+    WorkspaceRecord { base_tree: TreeId(EMPTY_TREE.to_owned()), ..own }
 }
 
-fn receipt(check: &str, command: &str, workspace: &Workspace) -> Receipt {
+fn receipt(check: &str, command: &str, workspace: &WorkspaceRecord) -> Receipt {
     Receipt {
         check: check.to_owned(),
         command: command.to_owned(),
@@ -200,7 +201,7 @@ fn receipt(check: &str, command: &str, workspace: &Workspace) -> Receipt {
         duration_ms: 1,
         output: None,
         tail: String::new(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     }
 }
 
@@ -220,9 +221,9 @@ fn snapshot(tree: &TreeId, author: &Option<Party>, state: &BubbleState) -> Snaps
     }
 }
 
-/// A workspace that is not there, for bubbles whose worktree nobody looks at.
-pub(super) fn imaginary() -> Workspace {
-    Workspace {
+/// A workspace that is not there, for bubbles whose worktree is never read.
+pub(super) fn imaginary() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/nowhere".to_owned(),
         git_dir: "/nowhere/.git".to_owned(),
         common_dir: "/nowhere/.git".to_owned(),
@@ -245,7 +246,7 @@ pub struct Site {
     _doorman: SupervisorStandIn,
     home: Home,
     engine: Engine,
-    workspace: Workspace,
+    workspace: WorkspaceRecord,
     made: AtomicU64,
 }
 
@@ -305,7 +306,7 @@ impl Site {
     }
 
     /// Returns the workspace that all bubbles share.
-    pub(super) fn workspace(&self) -> &Workspace {
+    pub(super) fn workspace(&self) -> &WorkspaceRecord {
         &self.workspace
     }
 
@@ -320,13 +321,13 @@ impl Site {
     }
 }
 
-/// Makes the worktree that all bubbles of a site share; nobody changes it.
-fn worktree(home: &Home, root: &Path) -> Workspace {
+/// Makes the worktree that all bubbles of a site share; it never changes.
+fn worktree(home: &Home, root: &Path) -> WorkspaceRecord {
     let path = root.join("work/kill");
     let text = path.display().to_string();
     home.git(&["worktree", "add", "--quiet", "--no-track", "-b", BRANCH, &text, "main"]);
     let common = home.repo.join(".git");
-    Workspace {
+    WorkspaceRecord {
         git_dir: common.join("worktrees/kill").display().to_string(),
         common_dir: common.display().to_string(),
         base: CommitId(home.git(&["rev-parse", "main"])),
@@ -345,7 +346,7 @@ pub(super) struct SupervisorStandIn {
 
 impl SupervisorStandIn {
     /// Begins to listen.
-    pub(super) fn new(engine: Engine, workspace: Workspace) -> std::io::Result<Self> {
+    pub(super) fn new(engine: Engine, workspace: WorkspaceRecord) -> std::io::Result<Self> {
         let path = socket_path(&engine.dirs);
         if let Some(dir) = path.parent() {
             std::fs::create_dir_all(dir)?;
@@ -358,7 +359,7 @@ impl SupervisorStandIn {
                 if ended.load(Ordering::SeqCst) {
                     return;
                 }
-                // Whoever asked may be dead already.
+                // The caller may be dead already.
                 let _ = stream.and_then(|stream| answer(&own, &workspace, stream));
             }
         })?;
@@ -378,10 +379,10 @@ impl Drop for SupervisorStandIn {
     }
 }
 
-fn answer(engine: &Engine, workspace: &Workspace, mut stream: UnixStream) -> std::io::Result<()> {
+fn answer(engine: &Engine, workspace: &WorkspaceRecord, mut stream: UnixStream) -> std::io::Result<()> {
     let mut line = String::new();
     BufReader::new(&stream).read_line(&mut line)?;
-    if let Ok(Ask::Wake { repo, id, .. }) = serde_json::from_str(&line)
+    if let Ok(SupervisorRequest::Wake { repo, id, .. }) = serde_json::from_str(&line)
         && let Ok(bubble) = engine.bubble(&repo, &id)
     {
         let waited_for =

@@ -1,10 +1,10 @@
 //! The verbs that are put to the test: when each fits, how it is called, and what it leaves in the log.
 
-use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, Seen, Turn};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, Turn, WorktreeSeen};
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{Explanation, Finding, Severity};
 use pairflow_core::ids::AgentId;
-use pairflow_core::log::{Body, Key, Lifecycle};
+use pairflow_core::log::{Body, Lifecycle, RetryKey};
 
 use super::scene::{BRANCH, Scene};
 use super::scene::{EXPLANATION, Site};
@@ -218,7 +218,7 @@ pub(super) fn pass(by: &AgentId, findings: Option<Vec<Finding>>) -> Command {
 /// The approval of what is up for it.
 fn approve(state: &BubbleState) -> Option<Command> {
     let request = state.phase.request()?;
-    let seen = Seen { tree: request.tree.clone(), differing: Vec::new() };
+    let seen = WorktreeSeen { tree: request.tree.clone(), differing: Vec::new() };
     Some(Command::Approve { package_sha256: request.package_sha256.clone(), seen, key: None })
 }
 
@@ -230,10 +230,10 @@ pub(super) fn ask(by: &AgentId) -> Command {
 /// A hand-over with words and a key of its own.
 pub(super) fn pass_with(by: &AgentId, findings: Option<Vec<Finding>>, words: &str) -> Command {
     let Command::Pass(plain) = pass(by, findings) else { return Command::Tick { active: None } };
-    Command::Pass(PassCommand { summary: words.to_owned(), key: Some(Key(words.to_owned())), ..plain })
+    Command::Pass(PassCommand { summary: words.to_owned(), key: Some(RetryKey(words.to_owned())), ..plain })
 }
 
-/// A grave finding.
-pub(super) fn grave(title: &str) -> Vec<Finding> {
+/// A blocking_findings finding.
+pub(super) fn blocking_findings(title: &str) -> Vec<Finding> {
     vec![Finding::new(Severity::P1, title)]
 }

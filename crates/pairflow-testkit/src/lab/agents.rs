@@ -34,23 +34,6 @@ pub(super) fn answer(code: &mut Code, params: &Params, dice: &mut Dice, by: Mode
     Answer::Fixed
 }
 
-/// Answers a finding that asks for a test which fails before the fix and passes after it.
-///
-/// For a claim that a test could show and that is wrong there is no such test, so nothing is changed. One that is right
-/// is answered as always; whether the fix worked is then seen by the test.
-pub(super) fn answer_with_test(
-    code: &mut Code,
-    params: &Params,
-    dice: &mut Dice,
-    by: Model,
-    subject: Subject,
-) -> Answer {
-    if code.testable(subject) && !code.holds(subject) {
-        return Answer::Disputed;
-    }
-    answer(code, params, dice, by, subject)
-}
-
 /// Tries to fix a defect, or only says so.
 pub(super) fn fix(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
     let Subject::Defect(at) = subject else { return };
@@ -153,11 +136,6 @@ pub(super) fn takes(code: &Code, params: &Params, dice: &mut Dice, subject: Subj
     right != misjudged && !insists
 }
 
-/// Whether a judge upholds a finding.
-pub(super) fn upholds(code: &Code, params: &Params, dice: &mut Dice, subject: Subject) -> bool {
-    code.holds(subject) != dice.chance(params.judge_errs)
-}
-
 /// A claim in some words, called as severe as it is or one step off, perhaps with a command.
 fn claim(code: &Code, params: &Params, dice: &mut Dice, subject: Subject) -> Claim {
     let wording = if dice.chance(params.reworded) { dice.below(WORDINGS) } else { 0 };
@@ -204,14 +182,13 @@ fn opinion(params: &Params, dice: &mut Dice) -> Opinion {
         (false, false) => Severity::P3,
     };
     let tagged = severity == Severity::P2 && dice.chance(params.tagged);
-    let testable = dice.chance(params.testable);
-    Opinion { severity, part: dice.below(FILES * PARTS), tagged, testable, undoes: None }
+    Opinion { severity, part: dice.below(FILES * PARTS), tagged, undoes: None }
 }
 
 /// A claim that wants undone what was fixed.
 fn undo(code: &mut Code, params: &Params, dice: &mut Dice, fixed: Subject) -> Claim {
     let (part, severity, tagged) = code.about(fixed);
-    code.opinions.push(Opinion { severity, part, tagged, testable: false, undoes: Some(fixed) });
+    code.opinions.push(Opinion { severity, part, tagged, undoes: Some(fixed) });
     claim(code, params, dice, Subject::Opinion(code.opinions.len() - 1))
 }
 

@@ -12,26 +12,23 @@ pub(super) const PARTS: usize = 4;
 /// The most that can be known for sure; no look is ever certain.
 const CERTAIN: f64 = 0.99;
 
-/// A model.
+/// One of the two models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
     /// Starts as reviewer.
     Claude,
     /// Starts as implementer.
     Codex,
-    /// A third agent, where one is configured.
-    Third,
 }
 
 impl Model {
-    /// All of them.
-    pub(super) const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Third];
+    /// Both of them.
+    pub(super) const ALL: [Self; 2] = [Self::Claude, Self::Codex];
 
     fn sharp(self, params: &Params) -> f64 {
         match self {
             Self::Claude => params.sharp_claude,
             Self::Codex => params.sharp_codex,
-            Self::Third => 1.0,
         }
     }
 }
@@ -105,14 +102,10 @@ pub(super) struct Defect {
     pub tagged: bool,
     /// Whether it makes a required check fail.
     pub fails_check: bool,
-    /// Whether acceptance tests that a reviewer wrote from the task show it.
-    pub fails_acceptance: bool,
-    /// Whether a test can show it.
-    pub testable: bool,
     /// Whether it is still there.
     pub alive: bool,
     /// How likely a look of each model finds it; nothing for a blind spot.
-    sight: [f64; 3],
+    sight: [f64; 2],
 }
 
 /// A claim about nothing.
@@ -121,8 +114,6 @@ pub(super) struct Opinion {
     pub severity: Severity,
     pub part: usize,
     pub tagged: bool,
-    /// Whether a test could show it, if it were so.
-    pub testable: bool,
     /// What it wants undone.
     pub undoes: Option<Subject>,
 }
@@ -162,8 +153,8 @@ impl Code {
     fn add(&mut self, params: &Params, dice: &mut Dice, by: Model, what: (Severity, usize, f64)) {
         let (severity, part, least) = what;
         let own = dice.unit();
-        let shared = [false, dice.chance(params.shared_blind), dice.chance(params.third_blind)];
-        let mut sight = [0.0; 3];
+        let shared = [false, dice.chance(params.shared_blind)];
+        let mut sight = [0.0; 2];
         let mut first = None;
         for (at, model) in Model::ALL.into_iter().enumerate() {
             let found = (recall(params, severity) * self.size.recall() * model.sharp(params)).max(least).min(CERTAIN);
@@ -176,18 +167,8 @@ impl Code {
         }
         let fails = if severity.blocks() { params.check_grave } else { params.check_minor };
         let tagged = severity == Severity::P2 && dice.chance(params.tagged);
-        let (fails_check, testable) = (dice.chance(fails), dice.chance(params.testable));
-        let fails_acceptance = severity.blocks() && dice.chance(params.acceptance);
-        self.defects.push(Defect {
-            severity,
-            part,
-            tagged,
-            fails_check,
-            fails_acceptance,
-            testable,
-            alive: true,
-            sight,
-        });
+        let fails_check = dice.chance(fails);
+        self.defects.push(Defect { severity, part, tagged, fails_check, alive: true, sight });
     }
 
     /// Changes a part of the work, which may break something.
@@ -222,15 +203,6 @@ impl Code {
             Subject::Defect(at) => (self.defects[at].part, self.defects[at].severity, self.defects[at].tagged),
             Subject::Opinion(at) => (self.opinions[at].part, self.opinions[at].severity, self.opinions[at].tagged),
             Subject::Flake => (0, Severity::P1, false),
-        }
-    }
-
-    /// Whether a test could show what a claim is about.
-    pub(super) fn testable(&self, subject: Subject) -> bool {
-        match subject {
-            Subject::Defect(at) => self.defects[at].testable,
-            Subject::Opinion(at) => self.opinions[at].testable,
-            Subject::Flake => false,
         }
     }
 

@@ -115,7 +115,7 @@ pub struct Summary {
     pub converged: f64,
     /// How many runs accepted work on which a check fails.
     pub checks_fail: usize,
-    /// How many runs accepted work that nobody had reviewed.
+    /// How many runs accepted work without a review.
     pub unreviewed: usize,
 }
 

@@ -8,11 +8,12 @@ use pairflow_core::bubble::{
     BubbleState, Command, Effect, HeadSeen, PassCommand, Phase, Refusal, advance, create, owed,
 };
 use pairflow_core::facts::{
-    Answers, Dispute, Explanation, FileChange, Finding, Outcome, Place, Receipt, RowState, Seat, Severity, Snapshot,
+    Answers, CheckPlace, Dispute, Explanation, FileChange, Finding, Outcome, Receipt, RowState, Seat, Severity,
+    Snapshot,
 };
 use pairflow_core::findings::Row;
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{Body, Decision, Envelope, Event, Ground, Lifecycle, Pass, QuestionKind, Workspace};
+use pairflow_core::log::{Body, Decision, Envelope, Event, Ground, Lifecycle, Pass, QuestionKind, WorkspaceRecord};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
 use pairflow_core::time::{Moment, Timestamp};
@@ -257,9 +258,11 @@ impl<'a> Trial<'a> {
     /// asked for first.
     fn ask(&mut self, kind: QuestionKind) {
         self.ran.questions += 1;
+        // There may be others beside it: a check that fails only in a fresh checkout, say.
+        let question = self.bubble.state.gate.questions.first().map(|open| open.id.clone());
         if matches!(kind, QuestionKind::Failing | QuestionKind::Differs) {
             let message = "go by what fails".to_owned();
-            let reply = Command::Reply { message, question: None, decision: None, refs: Vec::new(), key: None };
+            let reply = Command::Reply { message, question, decision: None, refs: Vec::new(), key: None };
             self.bubble.send(&reply).expect("a question about what fails is answered with words");
             return self.settle(self.code.changes);
         }
@@ -271,7 +274,7 @@ impl<'a> Trial<'a> {
         }
         let reply = |decision| Command::Reply {
             message: "go by the ledger".to_owned(),
-            question: None,
+            question: question.clone(),
             decision: Some(decision),
             refs: Vec::new(),
             key: None,
@@ -421,7 +424,7 @@ impl Bubble {
                 Command::SnapshotTaken { snapshot: snapshot(code, since, author.clone()) }
             }
             Effect::RunCheck { check, place } => {
-                let passes = *place == Place::Base || (code.checks_pass() && !flakes());
+                let passes = *place == CheckPlace::Base || (code.checks_pass() && !flakes());
                 let receipt = receipt(&check.name, &check.command, tree, passes);
                 Command::Checked { receipt: Receipt { place: *place, ..receipt } }
             }
@@ -454,7 +457,6 @@ fn named(model: Model) -> AgentId {
     let name = match model {
         Model::Claude => "claude",
         Model::Codex => "codex",
-        Model::Third => "third",
     };
     name.parse().expect("the names of the models are valid")
 }
@@ -496,12 +498,12 @@ fn receipt(check: &str, command: &str, tree: TreeId, passes: bool) -> Receipt {
         duration_ms: 10,
         output: None,
         tail: String::new(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     }
 }
 
-fn workspace() -> Workspace {
-    Workspace {
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/work/lab".to_owned(),
         git_dir: "/repo/.git/worktrees/lab".to_owned(),
         common_dir: "/repo/.git".to_owned(),

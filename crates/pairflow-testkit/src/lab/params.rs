@@ -1,7 +1,5 @@
 //! The figures that make up the population, by name.
 
-use super::code::Dice;
-
 /// The figures of the project, with their sources.
 const DEFAULT: &str = include_str!("../../../../lab/params.toml");
 /// A population in which everything that reviews rely on is worse at once.
@@ -64,7 +62,7 @@ params! {
     own_blind,
     /// Mean count of claims about nothing in one review.
     noise,
-    /// Share of them that is called grave.
+    /// Share of them that is called blocking.
     noise_grave,
     /// How often a review brings up what was settled.
     repeat,
@@ -82,7 +80,7 @@ params! {
     stubborn,
     /// Share of minor claims that touch a risk.
     tagged,
-    /// How often an honest attempt mends a defect.
+    /// How often an honest attempt fixes a defect.
     mended,
     /// How often "fixed" is said and nothing was done.
     lie,
@@ -92,13 +90,13 @@ params! {
     disputes_false,
     /// How often a change breaks something.
     regress,
-    /// How often a minor finding is mended although nothing requires it.
+    /// How often a minor finding is fixed although nothing requires it.
     tempted,
-    /// Share of grave defects that make a check fail.
+    /// Share of blocking defects that make a check fail.
     check_grave,
     /// Share of minor defects that make a check fail.
     check_minor,
-    /// Share of right grave claims with a command that shows the fault.
+    /// Share of right blocking claims with a command that shows the fault.
     reproducer,
     /// Share of such commands that fail whatever is done.
     wrong_reproducer,
@@ -106,14 +104,6 @@ params! {
     flaky,
     /// How often a claim is called one step more or less severe than it is.
     wrong_severity,
-    /// Share of all claims that a test can show.
-    testable,
-    /// How often a judge decides wrongly.
-    judge_errs,
-    /// Share of grave defects that acceptance tests written from the task show.
-    acceptance,
-    /// Share of the first model's blind spots that a third model has too.
-    third_blind,
     /// How many times a person says "continue" before "accept".
     patience,
 }
@@ -165,10 +155,10 @@ impl Params {
     }
 
     /// Another population: every figure but the person's patience times a lognormal of the spread `sigma`.
-    pub fn population(mut self, sigma: f64, seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
+    /// `normal` draws from the standard normal distribution.
+    pub(super) fn population(mut self, sigma: f64, mut normal: impl FnMut() -> f64) -> Self {
         for name in Self::NAMES.iter().filter(|name| **name != "patience") {
-            let factor = (sigma * dice.normal()).exp();
+            let factor = (sigma * normal()).exp();
             if let Some(value) = self.named(name) {
                 // Means of counts and the two models' sharpness have no upper bound, shares of one do.
                 let bound = if MEANS.contains(name) { f64::MAX } else { 1.0 };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::code::Dice;
 use super::{Cause, Lab, Mean, Params, Ran, Size, Spread, Summary, naive, original, ours, single};
 
 /// Every column of one seed.
@@ -77,10 +78,16 @@ pub struct Drawn {
     pub seed: u64,
 }
 
+/// Draws one random population around `params`.
+pub fn population(params: &Params, drawn: Drawn, number: u64) -> Params {
+    let mut dice = Dice::new(drawn.seed.wrapping_mul(1_000_003).wrapping_add(number));
+    params.population(drawn.sigma, || dice.normal())
+}
+
 /// Measures random populations around `params`.
 pub fn populations(params: &Params, drawn: Drawn, seeds: u64) -> Vec<Population> {
     let one = |number: u64| {
-        let params = params.population(drawn.sigma, drawn.seed.wrapping_mul(1_000_003).wrapping_add(number));
+        let params = population(params, drawn, number);
         let pairs = spread_over_cores(seeds, |seed| (ours(&params, seed), original(&params, seed)));
         let left =
             |of: fn(&(Ran, Ran)) -> u32| Mean::of(&pairs.iter().map(|pair| f64::from(of(pair))).collect::<Vec<_>>());

@@ -85,7 +85,7 @@ impl Mock {
         if done { Ok(requests) } else { Err(requests) }
     }
 
-    /// Returns the gate `name`. Replies may wait at a gate before anybody has asked for it.
+    /// Returns the gate `name`. Replies may wait at a gate before a test has asked for it.
     pub fn gate(&self, name: &str) -> Gate {
         self.shared.answers.gates.get(name)
     }
@@ -133,7 +133,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 /// How long anything may take that a test waits for.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often a waiting stream shows that it is alive, and learns that nobody listens any more.
+/// How often a waiting stream shows that it is alive, and notices that its client is gone.
 const BEAT: Duration = Duration::from_millis(250);
 
 /// A gate of one name. It is closed until it is opened.

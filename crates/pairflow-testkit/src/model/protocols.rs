@@ -39,7 +39,7 @@ pub(super) fn event(data: &Value) -> String {
     format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap_or("message"))
 }
 
-/// Counts tokens as roughly as anybody does without a model.
+/// Estimates the number of tokens.
 pub(super) fn tokens(text: &str) -> Value {
     json!(text.len() / 4 + 1)
 }

@@ -110,7 +110,7 @@ impl Record {
     /// Notes how an answer ended.
     pub(super) fn answer(&self, request: &Request, how: Answered) {
         let kept = self.lock();
-        // Only the thread that serves the request says so, and once.
+        // Only the thread that serves the request sets it, once.
         let _ = request.answered.set(how);
         drop(kept);
         self.changed.notify_all();

@@ -23,8 +23,8 @@ pub struct Killed {
     pub promised: u64,
     /// How many notices were acknowledged, each once.
     pub acknowledged: u64,
-    /// How many notices a model began to act on more than once. Of a program that is killed before it has said that it
-    /// read a notice nobody knows that it did, so this may be more than none.
+    /// How many notices a model began to act on more than once. A program that is killed before it acknowledged a notice
+    /// gets the notice again, so this may be more than zero.
     pub twice: u64,
 }
 
@@ -41,25 +41,25 @@ impl Killed {
 /// If a story does not come to its end, or not to the right one, or if anything of it is lost or there twice.
 #[track_caller]
 pub fn survive(pair: &Pair, kills: u64, seed: u64) -> Killed {
-    let mut siege = Siege { pair, kills, dice: roll(seed), killed: Killed::default() };
-    while siege.goes_on() {
-        let id = format!("kill-{}-{}", seed, siege.killed.stories);
-        siege.live(&id);
+    let mut run = KillRun { pair, kills, dice: roll(seed), killed: Killed::default() };
+    while run.goes_on() {
+        let id = format!("kill-{}-{}", seed, run.killed.stories);
+        run.live(&id);
         pair.mock.forget();
     }
-    siege.killed.twice = pair.minds().begun().values().filter(|times| **times > 1).count() as u64;
-    siege.killed
+    run.killed.twice = pair.model_script().begun().values().filter(|times| **times > 1).count() as u64;
+    run.killed
 }
 
 /// Stories under kills.
-struct Siege<'a> {
+struct KillRun<'a> {
     pair: &'a Pair,
     kills: u64,
     dice: u64,
     killed: Killed,
 }
 
-impl Siege<'_> {
+impl KillRun<'_> {
     fn goes_on(&self) -> bool {
         self.killed.total() < self.kills
     }

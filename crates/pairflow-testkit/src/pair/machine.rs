@@ -20,24 +20,24 @@ pub struct Pair {
     pub home: Home,
     /// The model.
     pub mock: Mock,
-    minds: Minds,
+    model_script: ModelScript,
     _private: TempDir,
     _slot: Slot,
 }
 
 impl Pair {
-    /// Makes a machine for the program at `program`, with models that do what `minds` says. The directories of the CLIs
+    /// Makes a machine for the program at `program`, with models that do what `model_script` says. The directories of the CLIs
     /// lie beneath `dir`, which is not the system's temporary directory.
     ///
     /// # Panics
     /// If the CLIs cannot be installed, with the reason.
-    pub fn new(program: impl Into<PathBuf>, dir: &Path, minds: Minds) -> Self {
+    pub fn new(program: impl Into<PathBuf>, dir: &Path, model_script: ModelScript) -> Self {
         let slot = Slot::take();
         let clis = agent_clis().unwrap_or_else(|why| panic!("the agent CLIs are missing: {why}"));
         std::fs::create_dir_all(dir).expect("the test directory can be made");
         let private = TempDir::with_prefix_in("home-", dir).expect("a temporary directory can be made");
         let mut home = Home::on_disk(program);
-        let mock = Mock::start(minds.scripts());
+        let mock = Mock::start(model_script.scripts());
         let mut agents = AgentHome::new(private.path(), mock.url(), &home.repo);
         agents.repos.push(home.root().join("work"));
         agents.write().expect("a new home is writable");
@@ -46,7 +46,7 @@ impl Pair {
         let config = "driver = \"tmux\"\n[agent.codex]\nenv = [\"MOCK_API_KEY\"]\n[notifications]\nenabled = false\n";
         std::fs::write(home.root().join("config/pairflow/config.toml"), config).expect("the home is writable");
         home.set_env(agents.env(&[&clis.bin]));
-        Self { home, mock, minds, _private: private, _slot: slot }
+        Self { home, mock, model_script, _private: private, _slot: slot }
     }
 
     /// Makes a bubble with one test command, and starts it.
@@ -108,8 +108,8 @@ impl Pair {
     }
 
     /// Returns what the models were asked to act on.
-    pub fn minds(&self) -> &Minds {
-        &self.minds
+    pub fn model_script(&self) -> &ModelScript {
+        &self.model_script
     }
 
     /// Returns the command that shows a bubble's session, as words.
@@ -196,17 +196,17 @@ impl Turn {
 /// How often the model of an agent began to act on each notice of each bubble.
 pub type Begun = BTreeMap<(Kind, String, u64), usize>;
 
-type Play = Arc<dyn Fn(&Turn, Kind) -> Vec<Reply> + Send + Sync>;
+type TurnSteps = Arc<dyn Fn(&Turn, Kind) -> Vec<Reply> + Send + Sync>;
 
 /// Both models: a function says which steps a turn has; after the last one the model stops talking.
 #[derive(Clone)]
-pub struct Minds {
-    play: Play,
+pub struct ModelScript {
+    play: TurnSteps,
     /// The notices that each agent's model was asked to act on, with how often each began.
     begun: Arc<Mutex<Begun>>,
 }
 
-impl Minds {
+impl ModelScript {
     /// Has `play` say what happens in each turn.
     pub fn new(play: impl Fn(&Turn, Kind) -> Vec<Reply> + Send + Sync + 'static) -> Self {
         Self { play: Arc::new(play), begun: Arc::default() }
@@ -214,8 +214,8 @@ impl Minds {
 
     /// Returns the scripts of the mock model.
     pub fn scripts(&self) -> Scripts {
-        let minds = self.clone();
-        Scripts::new().by(move |seen| minds.answer(seen))
+        let model_script = self.clone();
+        Scripts::new().by(move |seen| model_script.answer(seen))
     }
 
     /// Returns how often the models began to act on each notice.

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::machine::Pair;
-use super::machine::{Minds, Turn};
+use super::machine::{ModelScript, Turn};
 use crate::model::{Kind, Reply};
 
 /// What came of many notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct NoticeCount {
     /// How many notices were sent to the agent.
     pub notices: u64,
     /// How many its model began to act on exactly once.
@@ -23,13 +23,13 @@ pub struct Told {
 impl Pair {
     /// Makes a machine whose agents ask the person whatever they are told.
     pub fn of_questions(program: impl Into<PathBuf>, dir: &Path) -> Self {
-        Self::new(program, dir, minds())
+        Self::new(program, dir, model_script())
     }
 }
 
 /// Models that ask the person as soon as they are told anything, and then go on talking for a while, now short, now long.
-fn asking() -> Minds {
-    Minds::new(|turn: &Turn, _| {
+fn asking() -> ModelScript {
+    ModelScript::new(|turn: &Turn, _| {
         let ask = Reply::shell(format!("pairflow ask-human --question 'what about {}?'", turn.notice));
         let more = match turn.notice % 5 {
             0 => Reply::text("A long text stays on the screen.\n".repeat(120)),
@@ -45,7 +45,7 @@ fn asking() -> Minds {
 /// # Panics
 /// If a notice does not arrive, with the log and every screen.
 #[track_caller]
-pub fn tell(pair: &Pair, times: u64) -> [(Kind, Told); 2] {
+pub fn tell(pair: &Pair, times: u64) -> [(Kind, NoticeCount); 2] {
     let bubbles = [(Kind::Codex, "to-codex", "codex,claude"), (Kind::Claude, "to-claude", "claude,codex")];
     for (_, id, seats) in bubbles {
         let create = ["create", "--id", id, "--task", "Ask.", "--pair", seats, "--test", "true", "--yes", "--start"];
@@ -73,15 +73,15 @@ pub fn tell(pair: &Pair, times: u64) -> [(Kind, Told); 2] {
 }
 
 /// Makes a pair whose agents only ask.
-pub(super) fn minds() -> Minds {
+pub(super) fn model_script() -> ModelScript {
     asking()
 }
 
-fn told(pair: &Pair, kind: Kind, id: &str) -> Told {
-    let begun = pair.minds().begun();
+fn told(pair: &Pair, kind: Kind, id: &str) -> NoticeCount {
+    let begun = pair.model_script().begun();
     let mine =
         || begun.iter().filter(|((whose, bubble, _), _)| *whose == kind && bubble == id).map(|(_, times)| *times);
-    Told {
+    NoticeCount {
         notices: mine().count() as u64,
         once: mine().filter(|times| *times == 1).count() as u64,
         twice: mine().filter(|times| *times > 1).count() as u64,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::machine::{Minds, Pair, Transcript, Turn};
+use super::machine::{ModelScript, Pair, Transcript, Turn};
 use crate::model::{Kind, Reply};
 
 /// Both agents.
@@ -17,13 +17,13 @@ pub(super) const AGENTS: [(Kind, &str); 2] = [(Kind::Claude, "claude"), (Kind::C
 impl Pair {
     /// Makes a machine whose agents live the story.
     pub fn of_stories(program: impl Into<PathBuf>, dir: &Path) -> Self {
-        Self::new(program, dir, minds())
+        Self::new(program, dir, model_script())
     }
 }
 
 /// What both models do in a story, whichever bubble it is.
-pub fn minds() -> Minds {
-    Minds::new(|turn: &Turn, kind| steps(turn, kind))
+pub fn model_script() -> ModelScript {
+    ModelScript::new(|turn: &Turn, kind| steps(turn, kind))
 }
 
 fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
@@ -73,7 +73,7 @@ pub fn live(pair: &Pair, id: &str) {
     pair.wait_for_state(id, "READY_FOR_APPROVAL");
     finish(pair, id);
     let log = happened(pair, id);
-    // Nothing disturbed it, so pairflow has asked nothing by itself.
+    // Nothing disturbed it, so pairflow has asked no question of its own.
     let said = ["HUMAN_QUESTION", "HUMAN_REPLY"].map(|kind| log.of(kind).count());
     assert_eq!(said, [1, 1], "{}", pair.pairflow(&["log", id]).stdout);
     for (kind, agent) in AGENTS {

@@ -1,14 +1,13 @@
 //! The whole table, state by command, written out as a document.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use pairflow_core::bubble::{BubbleState, Phase, Refusal, StateName};
-use pairflow_core::log::{Body, Kind};
+use pairflow_core::log::{Body, MessageKind};
 use pairflow_core::respond::handle;
 
 use super::run::play;
-use super::run::{Move, Play};
+use super::run::{Move, ScriptRun};
 use super::samples::{Sample, samples};
 
 /// A state with what makes it this one, and a script that leads there.
@@ -17,31 +16,103 @@ struct Stop {
     script: String,
 }
 
+/// The states in the order of a life, with short names for table heads.
+const STATES: [(StateName, &str); 10] = [
+    (StateName::Created, "CREATED"),
+    (StateName::PreparingWorkspace, "PREPARING"),
+    (StateName::Running, "RUNNING"),
+    (StateName::WaitingHuman, "WAITING"),
+    (StateName::ReadyForApproval, "READY"),
+    (StateName::ApprovedForCommit, "APPROVED"),
+    (StateName::Committed, "COMMITTED"),
+    (StateName::Done, "DONE"),
+    (StateName::Failed, "FAILED"),
+    (StateName::Cancelled, "CANCELLED"),
+];
+
 /// Renders `docs/state-machine.md`.
 pub fn state_machine() -> String {
-    let stops = stops();
-    let plays: Vec<_> = stops.iter().map(|stop| play(&stop.script)).collect();
+    let plays: Vec<_> = stops().iter().map(|stop| play(&stop.script)).collect();
     let mut out = include_str!("state-machine-intro.md").to_owned();
-    out.push_str("\n## Every transition\n\nFrom one state to another, by which command. ");
-    out.push_str("Whatever is not here changes no state.\n\n| from | command | to |\n|---|---|---|\n");
-    for (from, sample, to) in transitions(&plays) {
-        writeln!(out, "| `{from}` | {} | `{to}` |", sample.name).expect("writing to a string cannot fail");
-    }
-    out.push_str("\n## Every state and command\n");
-    for (stop, play) in stops.iter().zip(&plays) {
-        write!(out, "\n### {}\n\n| command | from | outcome |\n|---|---|---|\n", stop.name)
-            .expect("writing to a string cannot fail");
+    out += &transition_table(&plays);
+    out += &command_table(&plays);
+    out
+}
+
+/// Renders every case with every command and the exact outcome.
+pub fn every_command() -> String {
+    let mut out = "# Every state and command\n\nWritten by `UPDATE_DOCS=1 cargo test -p pairflow-core \
+                   machine::document`; docs/state-machine.md is the page for people.\n"
+        .to_owned();
+    for stop in stops() {
+        let play = play(&stop.script);
+        out += &format!("\n### {}\n\n| command | from | outcome |\n|---|---|---|\n", stop.name);
         for sample in samples(&play.state) {
-            let outcome = outcome(play, &sample).replace('|', "\\|");
-            writeln!(out, "| {} | {} | {outcome} |", sample.name, sample.from)
-                .expect("writing to a string cannot fail");
+            let outcome = outcome(&play, &sample).replace('|', "\\|");
+            out += &format!("| {} | {} | {outcome} |\n", sample.name, sample.from);
         }
     }
     out
 }
 
+/// One row for each pair of states, with the commands that lead from one to the other.
+fn transition_table(plays: &[ScriptRun]) -> String {
+    let mut out = "\n## Every transition\n\nNo other command changes the state.\n\n\
+                   | from | to | commands |\n|---|---|---|\n"
+        .to_owned();
+    let all = transitions(plays);
+    for ((from, _), (to, _)) in STATES.iter().flat_map(|from| STATES.iter().map(move |to| (from, to))) {
+        let between = all.iter().filter(|(start, _, end)| start == from && end == to);
+        let names: Vec<_> = between.map(|(_, sample, _)| format!("`{}`", sample.name)).collect();
+        if !names.is_empty() {
+            out += &format!("| `{from}` | `{to}` | {} |\n", names.join(", "));
+        }
+    }
+    out
+}
+
+/// One row for each command, one column for each state.
+fn command_table(plays: &[ScriptRun]) -> String {
+    let heads: Vec<&str> = STATES.iter().map(|(_, head)| *head).collect();
+    let mut out = format!(
+        "\n## Every command in every state\n\n{}\n| command | from | {} | records |\n|---|---|{}---|\n",
+        include_str!("state-machine-legend.md"),
+        heads.join(" | "),
+        "---|".repeat(heads.len())
+    );
+    let names = samples(&plays[0].state);
+    for (at, named) in names.iter().enumerate() {
+        let mut facts = Vec::new();
+        let cells = STATES.iter().map(|(state, _)| cell(plays, *state, at, &mut facts));
+        let cells: Vec<String> = cells.collect();
+        out += &format!("| {} | {} | {} | {} |\n", named.name, named.from, cells.join(" | "), facts.join(", "));
+    }
+    out
+}
+
+/// What the command at this place of the samples leads to in all cases of a state. Collects the facts that it records.
+fn cell(plays: &[ScriptRun], state: StateName, at: usize, facts: &mut Vec<String>) -> String {
+    let mut marks = BTreeSet::new();
+    for play in plays.iter().filter(|play| play.state.phase.name() == state) {
+        let Ok((next, kinds)) = after(play, &samples(&play.state)[at]) else {
+            marks.insert("·".to_owned());
+            continue;
+        };
+        let to = next.phase.name();
+        let head = STATES.iter().find(|(name, _)| *name == to).map_or("", |(_, head)| *head);
+        marks.insert(match kinds.as_slice() {
+            [] => "○".to_owned(),
+            _ if to == state => "✓".to_owned(),
+            _ => format!("→ {head}"),
+        });
+        let own: Vec<_> = kinds.into_iter().take(1).filter(|kind| !facts.contains(kind)).collect();
+        facts.extend(own);
+    }
+    marks.into_iter().collect::<Vec<_>>().join(" ")
+}
+
 /// What a sample leads to, in words.
-fn outcome(play: &Play, sample: &Sample) -> String {
+fn outcome(play: &ScriptRun, sample: &Sample) -> String {
     match after(play, sample) {
         Err(refusal) => format!("refused: {refusal}"),
         Ok((_, kinds)) if kinds.is_empty() => "nothing to do".to_owned(),
@@ -53,7 +124,7 @@ fn outcome(play: &Play, sample: &Sample) -> String {
     }
 }
 
-fn after(play: &Play, sample: &Sample) -> Result<(BubbleState, Vec<String>), Refusal> {
+fn after(play: &ScriptRun, sample: &Sample) -> Result<(BubbleState, Vec<String>), Refusal> {
     let decided = handle(&play.state, &sample.command, sample.now)?;
     let mut next = play.clone();
     next.append(&decided.events);
@@ -65,10 +136,10 @@ fn kind(body: &Body) -> String {
     let name = name.trim_matches('"');
     let json: serde_json::Value = serde_json::from_str(&body.to_json()).expect("a payload is written as JSON");
     let detail = match body.kind() {
-        Kind::Lifecycle => json.get("event"),
-        Kind::Evidence => json.get("kind"),
-        Kind::Control => json.get("action"),
-        Kind::ApprovalDecision => json.get("decision"),
+        MessageKind::Lifecycle => json.get("event"),
+        MessageKind::Evidence => json.get("kind"),
+        MessageKind::Control => json.get("action"),
+        MessageKind::ApprovalDecision => json.get("decision"),
         _ => None,
     };
     match detail.and_then(|detail| detail.as_str()) {
@@ -87,7 +158,7 @@ pub fn documented_moves() -> BTreeSet<Move> {
 }
 
 /// Every change of state that some sample brings about, each once, in the order of the states.
-fn transitions(plays: &[Play]) -> Vec<(StateName, Sample, StateName)> {
+fn transitions(plays: &[ScriptRun]) -> Vec<(StateName, Sample, StateName)> {
     let mut seen = BTreeSet::new();
     let mut all = Vec::new();
     for play in plays {
@@ -136,7 +207,7 @@ fn stop(name: &'static str, script: String) -> Stop {
     Stop { name, script }
 }
 
-/// Before the loop stops for anybody.
+/// While the loop runs.
 fn running_stops() -> Vec<Stop> {
     let Ways { running, reviewing, second, last, document } = ways();
     vec![
@@ -187,7 +258,7 @@ fn running_stops() -> Vec<Stop> {
     ]
 }
 
-/// While a person is asked.
+/// While a question is open.
 fn waiting_stops() -> Vec<Stop> {
     let Ways { running, reviewing, second, last, document } = ways();
     let undone = format!("{reviewing}\nclaude: pass P1 'no lock'\ncodex edits src/lib.rs\ncodex: pass fixes F1");
@@ -212,7 +283,7 @@ fn waiting_stops() -> Vec<Stop> {
     ]
 }
 
-/// Once the loop has come to an end.
+/// After the loop.
 fn later_stops() -> Vec<Stop> {
     let Ways { running, second, .. } = ways();
     let ready = format!("{second}\ncodex: pass clean");

@@ -42,7 +42,7 @@ pub fn broken(state: &BubbleState, log: &[Envelope]) -> Vec<String> {
 pub fn stuck(state: &BubbleState) -> Option<String> {
     let Phase::Running(turn) = &state.phase else { return None };
     let goes_on = state.paused || state.gate.updating || turn.is_open();
-    (!goes_on).then(|| format!("nobody may act, nothing is owed, and nobody is asked: {:?}", turn.stage))
+    (!goes_on).then(|| format!("no one may act, nothing is owed, and no question is open: {:?}", turn.stage))
 }
 
 fn waits_for_a_reason(state: &BubbleState) -> bool {
@@ -185,7 +185,7 @@ fn commit_was_approved(log: &[Envelope]) -> bool {
 #[derive(Default)]
 struct Shown {
     tree: Option<TreeId>,
-    /// Who reviewed this tree last, one after the other, without naming anything grave.
+    /// Who reviewed this tree last, one after the other, without a blocking finding.
     clean: Vec<AgentId>,
     /// Whether the next tree differs from this one by the base alone.
     base_only: bool,
@@ -193,8 +193,8 @@ struct Shown {
     passed: BTreeSet<String>,
     /// The checks that the person waived.
     spared: BTreeSet<String>,
-    /// How grave each finding was at its worst.
-    gravest: BTreeMap<FindingId, Severity>,
+    /// The highest severity that each finding has had.
+    worst: BTreeMap<FindingId, Severity>,
     /// The findings whose reproducer failed when it was last run.
     failing: BTreeSet<FindingId>,
     /// The findings that the person waived.
@@ -204,7 +204,7 @@ struct Shown {
 }
 
 /// Whether the work that is up for approval was accepted on evidence: no question open, every check passed on exactly
-/// this tree, nothing grave shown by a reproducer or left open, two agents' clean reviews of it, and of a document
+/// this tree, no blocking finding shown by a reproducer or open, two agents' clean reviews of it, and of a document
 /// the person's word. Only a person may have said otherwise.
 pub(super) fn accepted_justly(state: &BubbleState, log: &[Envelope]) -> bool {
     if !matches!(state.phase, Phase::ReadyForApproval(_)) {
@@ -228,10 +228,10 @@ impl Shown {
         let met = |check: &str| self.passed.contains(check) || self.spared.contains(check);
         let checked = state.rules.checks.iter().all(|check| met(&check.name));
         let proven = self.failing.iter().any(|id| self.blocks(*id));
-        let grave = proven || state.ledger.open().any(|row| row.severity.blocks());
+        let blocked = proven || state.ledger.open().any(|row| row.severity.blocks());
         let read =
             state.rules.kind != BubbleKind::Document || (self.understood.is_some() && self.understood == self.tree);
-        let agreed = !grave && read && self.reviewed(state, sender);
+        let agreed = !blocked && read && self.reviewed(state, sender);
         // Other policies than that of a bubble need other reviews, never other evidence.
         let agreed = agreed || state.rules.policy != "strict";
         this_tree && checked && self.questions.is_empty() && (by_person || agreed)
@@ -248,7 +248,7 @@ impl Shown {
     }
 
     fn blocks(&self, id: FindingId) -> bool {
-        self.gravest.get(&id).is_some_and(|severity| severity.blocks()) && !self.waived.contains(&id)
+        self.worst.get(&id).is_some_and(|severity| severity.blocks()) && !self.waived.contains(&id)
     }
 
     fn see(&mut self, envelope: &Envelope) {
@@ -290,20 +290,20 @@ impl Shown {
         }
         let Some(findings) = &pass.findings else { return };
         for (id, severity) in findings.iter().filter_map(|finding| Some((finding.id?, finding.severity))) {
-            let gravest = self.gravest.entry(id).or_insert(severity);
-            if severity.blocks() && severity < *gravest {
+            let worst = self.worst.entry(id).or_insert(severity);
+            if severity.blocks() && severity < *worst {
                 // What was waived was less than what is claimed now.
                 self.waived.remove(&id);
             }
-            *gravest = severity.min(*gravest);
+            *worst = severity.min(*worst);
         }
         let named = findings.iter().filter_map(|finding| finding.id).chain(pass.answers.reopened.iter().copied());
-        let grave = named.into_iter().any(|id| self.blocks(id));
+        let blocked = named.into_iter().any(|id| self.blocks(id));
         if findings.iter().any(|finding| finding.blocker) {
             // An implementer's hand-over is no review.
             return;
         }
-        if grave { self.clean.clear() } else { self.clean.push(by.clone()) }
+        if blocked { self.clean.clear() } else { self.clean.push(by.clone()) }
     }
 
     fn measured(&mut self, fact: &Evidence) {
@@ -331,7 +331,7 @@ impl Shown {
             None => false,
         };
         if lost && control.action == ControlAction::Withdraw {
-            // Whoever reviewed did so while the person lived with it.
+            // The review took place while the finding was waived.
             self.clean.clear();
         }
     }

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use pairflow_core::bubble::{Command, HeadSeen, PassCommand};
 use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Outcome, Seat, Severity, Step, StepName};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
-use pairflow_core::log::{Decision, Intent, Key, Waivable};
+use pairflow_core::log::{Decision, Intent, RetryKey, Waivable};
 use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind};
 
-use super::run::{Play, Sent, check_named};
+use super::run::{ScriptRun, Sent, check_named};
 
-impl Play {
+impl ScriptRun {
     /// Plays one line; an empty one and a comment (`--`) mean nothing.
     pub fn line(&mut self, line: &str) {
         let line = line.trim();
@@ -106,19 +106,19 @@ impl Play {
             "pass" => self.pass(by, words),
             "converged" => Command::Converged {
                 by,
-                summary: words.quoted().unwrap_or_else(|| "nothing grave is left".to_owned()),
+                summary: words.quoted().unwrap_or_else(|| "no blocking finding is left".to_owned()),
                 seen: self.world.seen(self.state.tree()),
                 // A claim brings its explanation along, unless the line says otherwise.
                 explanation: (!words.take("unexplained")).then(|| explanation(words).unwrap_or_else(whole)),
                 refs: words.after("ref").into_iter().collect(),
                 reviewed: Vec::new(),
-                key: words.after("key").map(Key),
+                key: words.after("key").map(RetryKey),
             },
             "asks" => Command::AskHuman {
                 by,
                 question: words.need_quoted("the question"),
                 refs: words.after("ref").into_iter().collect(),
-                key: words.after("key").map(Key),
+                key: words.after("key").map(RetryKey),
             },
             what => return self.program(by, what, words),
         };
@@ -161,13 +161,13 @@ impl Play {
         let (discuss, insists) = (words.take("discuss"), words.take("insists"));
         // As the engine does, the worktree is looked at only where it matters.
         let tree = self.state.returned_to(&by).is_some().then(|| self.world.tree());
-        let key = words.after("key").map(Key);
+        let key = words.after("key").map(RetryKey);
         let plain = PassCommand { insists, tree, key, ..PassCommand::new(by, summary, head) };
         let plain = PassCommand { explanation, steps, blockers, ..plain };
         Command::Pass(PassCommand { refs, intent, findings, answers, discuss, ..plain })
     }
 
-    /// What nobody has explained yet; nothing if all is.
+    /// What is not explained yet, if anything.
     fn unexplained(&self) -> Option<Explanation> {
         let missing = self.state.gate.explanation.missing();
         let said = |part: &str, text: String| if missing.contains(&part) { text } else { String::new() };
@@ -185,7 +185,7 @@ impl Play {
                 let up = self.state.phase.request().map(|request| request.package_sha256.clone());
                 let package_sha256 = words.after("package").or(up).unwrap_or_default();
                 let seen = self.world.seen(self.state.tree());
-                Command::Approve { package_sha256, seen, key: words.after("key").map(Key) }
+                Command::Approve { package_sha256, seen, key: words.after("key").map(RetryKey) }
             }
             "rework" => rework(words),
             "commit" => {
@@ -236,7 +236,7 @@ impl Play {
             Ok(nth) => self.state.gate.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
             Err(_) => MsgId(which),
         });
-        Command::Reply { message, question, decision, refs: Vec::new(), key: words.after("key").map(Key) }
+        Command::Reply { message, question, decision, refs: Vec::new(), key: words.after("key").map(RetryKey) }
     }
 
     fn mint(&mut self, words: &mut Words) -> Sent {
@@ -433,7 +433,7 @@ fn row(name: &str, words: &Words) -> FindingId {
 fn rework(words: &mut Words) -> Command {
     let message = words.quoted().unwrap_or_default();
     let reject = words.take("reject");
-    let key = words.after("key").map(Key);
+    let key = words.after("key").map(RetryKey);
     let findings = words.list();
     let finding = |name: &String| row(name, words);
     Command::Rework { message, reject, findings: findings.iter().map(finding).collect(), refs: Vec::new(), key }

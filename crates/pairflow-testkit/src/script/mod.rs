@@ -30,7 +30,7 @@ mod run;
 mod samples;
 mod world;
 
-pub use document::{documented_moves, state_machine};
+pub use document::{documented_moves, every_command, state_machine};
 pub use invariants::{broken, stuck};
-pub use run::{Move, Play, Sent, check, compare_document, play};
+pub use run::{Move, ScriptRun, Sent, check, compare_document, play};
 pub use samples::{Sample, samples};

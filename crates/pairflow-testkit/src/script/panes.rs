@@ -15,9 +15,9 @@ use pairflow_core::time::Timestamp;
 
 use super::lines::Words;
 use super::lines::millis;
-use super::run::{Play, Sent};
+use super::run::{ScriptRun, Sent};
 
-impl Play {
+impl ScriptRun {
     /// What an agent's program does.
     pub(super) fn program(&mut self, agent: AgentId, what: &str, words: &mut Words) -> Sent {
         let notice = self.state.notice_for(&agent).map_or(0, |notice| notice.number);
@@ -26,7 +26,7 @@ impl Play {
             "is" if words.take("active") => Command::Active { agent },
             "stops" => Command::Stopped { agent },
             "runs" => {
-                // Whoever does not have the turn is started for none.
+                // An agent without the turn is started for none.
                 let turn = self.state.phase.turn().filter(|turn| turn.agent == agent);
                 let (turn, seat) = (turn.map_or(0, |turn| turn.number), turn.map(|turn| turn.seat));
                 Command::AgentSession { agent, turn, seat, session: words.quoted() }

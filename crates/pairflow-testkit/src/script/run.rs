@@ -21,7 +21,7 @@ use super::world::World;
 
 /// A bubble that a script is played with.
 #[derive(Debug, Clone)]
-pub struct Play {
+pub struct ScriptRun {
     /// Its state.
     pub state: BubbleState,
     /// Its log.
@@ -56,7 +56,7 @@ pub enum Sent {
     Refused(Refusal),
 }
 
-impl Play {
+impl ScriptRun {
     /// A repository with one check, and a bubble that has not been created yet.
     pub fn new() -> Self {
         let rules = Rules {
@@ -178,7 +178,7 @@ impl Play {
     }
 }
 
-impl Default for Play {
+impl Default for ScriptRun {
     fn default() -> Self {
         Self::new()
     }
@@ -194,8 +194,8 @@ fn demo() -> BubbleId {
 }
 
 /// Plays a script.
-pub fn play(script: &str) -> Play {
-    let mut play = Play::new();
+pub fn play(script: &str) -> ScriptRun {
+    let mut play = ScriptRun::new();
     for line in script.lines() {
         play.line(line);
     }
@@ -326,7 +326,7 @@ fn evidence(state: &BubbleState) -> Vec<String> {
 /// No act leaves more debts than this.
 const ENOUGH: usize = 100;
 
-impl Play {
+impl ScriptRun {
     /// Pays everything that is owed but the agents' own work.
     pub fn settle(&mut self) {
         for _ in 0..ENOUGH {

@@ -1,13 +1,13 @@
 //! One command of each kind, made to fit a given state as well as it can.
 
 use pairflow_core::bubble::{
-    BubbleState, Command, HeadSeen, Hindrance, PassCommand, Seen, Stage, found_author, missing_checks,
+    BubbleState, Command, HeadSeen, Hindrance, PassCommand, Stage, WorktreeSeen, found_author, missing_checks,
 };
 use pairflow_core::facts::Seat;
+use pairflow_core::facts::{CheckPlace, Outcome, Receipt, Snapshot};
 use pairflow_core::facts::{Explanation, Finding, Severity};
-use pairflow_core::facts::{Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, Workspace};
+use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, WorkspaceRecord};
 use pairflow_core::time::{Moment, Timestamp};
 
 /// A command with a name for tables, and the moment at which it is sent.
@@ -80,7 +80,7 @@ fn of_people(state: &BubbleState) -> Vec<(&'static str, Command)> {
         refs: Vec::new(),
         key: None,
     };
-    let differs = Seen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
+    let differs = WorktreeSeen { tree: TreeId("another".to_owned()), differing: vec!["src/lib.rs".to_owned()] };
     let token = Command::MintToken { agent: state.rounds.seats.implementer.clone(), token_sha256: "token".to_owned() };
     let waive = |what| Command::Waive { what, reason: "known".to_owned() };
     vec![
@@ -207,7 +207,7 @@ fn pass(state: &BubbleState, by: &AgentId, reviews: bool) -> Command {
     Command::Pass(PassCommand { findings, explanation, ..PassCommand::new(by.clone(), "done", head) })
 }
 
-/// A hand-over with one grave finding.
+/// A hand-over with one blocking finding.
 fn found(state: &BubbleState, by: &AgentId) -> Command {
     let findings = Some(vec![Finding::new(Severity::P1, "leaks")]);
     let head = HeadSeen::Branch(state.rules.bubble_branch.clone());
@@ -215,7 +215,7 @@ fn found(state: &BubbleState, by: &AgentId) -> Command {
 }
 
 fn converged(state: &BubbleState, by: &AgentId, explanation: Option<Explanation>) -> Command {
-    let summary = "nothing grave is left".to_owned();
+    let summary = "no blocking finding is left".to_owned();
     let (refs, reviewed) = (Vec::new(), Vec::new());
     Command::Converged { by: by.clone(), summary, refs, explanation, reviewed, seen: seen(state), key: None }
 }
@@ -225,18 +225,18 @@ fn explained() -> Explanation {
     Explanation { what: said("what"), why: said("why"), risks: said("risks"), test_plan: said("test plan") }
 }
 
-/// The first finding that is open; one that nobody filed if there is none.
+/// The first finding that is open; an unknown one if there is none.
 fn first_row(state: &BubbleState) -> FindingId {
     state.ledger.open().next().map_or(FindingId(1), |row| row.id)
 }
 
-fn approve(state: &BubbleState, seen: Seen) -> Command {
+fn approve(state: &BubbleState, seen: WorktreeSeen) -> Command {
     let package_sha256 = state.phase.request().map(|request| request.package_sha256.clone()).unwrap_or_default();
     Command::Approve { package_sha256, seen, key: None }
 }
 
-fn seen(state: &BubbleState) -> Seen {
-    Seen { tree: tree(state), differing: Vec::new() }
+fn seen(state: &BubbleState) -> WorktreeSeen {
+    WorktreeSeen { tree: tree(state), differing: Vec::new() }
 }
 
 fn tree(state: &BubbleState) -> TreeId {
@@ -271,11 +271,11 @@ fn snapshot(tree: TreeId, author: Option<Party>) -> Snapshot {
 fn checked(state: &BubbleState, outcome: Outcome) -> Command {
     let first = state.rules.checks.first();
     let (name, command) = first.map_or(("", ""), |check| (&check.name, &check.command));
-    let place = missing_checks(state).first().map_or(Place::Checkout, |(_, place)| *place);
+    let place = missing_checks(state).first().map_or(CheckPlace::Checkout, |(_, place)| *place);
     Command::Checked { receipt: Receipt { place, ..receipt(state, name, command, outcome) } }
 }
 
-/// The reproducer that is owed; one that nobody filed if there is none.
+/// The reproducer that is owed; an unknown one if there is none.
 fn reproduced(state: &BubbleState, outcome: Outcome) -> Command {
     let (finding, command) = state.facts().to_reproduce().next().unwrap_or((FindingId(1), "./repro"));
     Command::Reproduced { finding, receipt: receipt(state, &finding.to_string(), command, outcome) }
@@ -290,12 +290,12 @@ fn receipt(state: &BubbleState, check: &str, command: &str, outcome: Outcome) ->
         duration_ms: 10,
         output: None,
         tail: String::new(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     }
 }
 
-fn workspace() -> Workspace {
-    Workspace {
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/work/demo".to_owned(),
         git_dir: "/repo/.git/worktrees/demo".to_owned(),
         common_dir: "/repo/.git".to_owned(),

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pairflow_core::bubble::{HeadSeen, Seen};
-use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
+use pairflow_core::bubble::{HeadSeen, WorktreeSeen};
+use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{Ground, Workspace};
+use pairflow_core::log::{Ground, WorkspaceRecord};
 use pairflow_core::rules::{Check, Scope};
 use pairflow_core::time::{Moment, Timestamp};
 
@@ -121,10 +121,10 @@ impl World {
     }
 
     /// Returns what a look at the worktree shows, compared with `expected`.
-    pub(super) fn seen(&mut self, expected: Option<&TreeId>) -> Seen {
+    pub(super) fn seen(&mut self, expected: Option<&TreeId>) -> WorktreeSeen {
         let tree = self.tree();
         let expected = expected.and_then(|tree| self.files_of(tree)).unwrap_or_else(|| self.cut_from.clone());
-        Seen { tree, differing: differing(&expected, &self.files).into_iter().collect() }
+        WorktreeSeen { tree, differing: differing(&expected, &self.files).into_iter().collect() }
     }
 
     /// Takes a snapshot of the worktree.
@@ -149,15 +149,15 @@ impl World {
     }
 
     /// Runs a check on a tree.
-    pub(super) fn run(&self, check: &Check, tree: &TreeId, place: Place) -> Receipt {
+    pub(super) fn run(&self, check: &Check, tree: &TreeId, place: CheckPlace) -> Receipt {
         let elsewhere = match place {
-            Place::Base => Some("base"),
-            Place::Fresh => Some("fresh"),
-            Place::Checkout | Place::Worktree => None,
+            CheckPlace::Base => Some("base"),
+            CheckPlace::Fresh => Some("fresh"),
+            CheckPlace::Checkout | CheckPlace::Worktree => None,
         };
         // What the script says of a check holds where the work is, unless it names another place.
         let key = elsewhere.map_or_else(|| check.name.clone(), |place| format!("{} {place}", check.name));
-        let fallback = if place == Place::Fresh { self.checks.get(&check.name) } else { None };
+        let fallback = if place == CheckPlace::Fresh { self.checks.get(&check.name) } else { None };
         Receipt {
             check: check.name.clone(),
             command: check.command.clone(),
@@ -176,12 +176,12 @@ impl World {
         let check = Check { name: finding.to_string(), command: command.to_owned() };
         let outcome = self.checks.get(&check.name).cloned().unwrap_or(fails);
         let tail = if outcome.passed() { String::new() } else { "expected 1\ncame 2".to_owned() };
-        Receipt { outcome, tail, ..self.run(&check, &tree, Place::Checkout) }
+        Receipt { outcome, tail, ..self.run(&check, &tree, CheckPlace::Checkout) }
     }
 
     /// Makes the workspace.
-    pub(super) fn workspace(&mut self) -> Workspace {
-        Workspace {
+    pub(super) fn workspace(&mut self) -> WorkspaceRecord {
+        WorkspaceRecord {
             path: "/work/demo".to_owned(),
             git_dir: "/repo/.git/worktrees/demo".to_owned(),
             common_dir: "/repo/.git".to_owned(),

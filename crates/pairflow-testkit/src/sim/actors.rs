@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pairflow_core::bubble::{BubbleState, Command, HeadSeen, OpenQuestion, PassCommand, Phase, Turn};
 use pairflow_core::facts::{Answers, Class, Dispute, Explanation, Finding, Seat, Severity};
 use pairflow_core::ids::{AgentId, BubbleId};
-use pairflow_core::log::{Decision, Key, QuestionKind};
-use pairflow_engine::engine::{Applied, Bubble, Control, Engine, EngineError, UserDirs};
+use pairflow_core::log::{Decision, QuestionKind, RetryKey};
+use pairflow_engine::engine::{Applied, Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Storage};
 use rustix::io::Errno;
 
@@ -222,12 +222,12 @@ fn words(rng: &mut Rng) -> String {
 }
 
 /// A retry key, or none: then the content makes it.
-fn key(rng: &mut Rng) -> Option<Key> {
+fn key(rng: &mut Rng) -> Option<RetryKey> {
     if rng.once_in(2) { fresh_key(rng) } else { None }
 }
 
-fn fresh_key(rng: &mut Rng) -> Option<Key> {
-    Some(Key(format!("key-{:016x}", rng.number())))
+fn fresh_key(rng: &mut Rng) -> Option<RetryKey> {
+    Some(RetryKey(format!("key-{:016x}", rng.number())))
 }
 
 /// What happens to a process at its n-th operation on the disk.
@@ -336,7 +336,7 @@ impl Machine {
     /// Returns the log as a process on this disk would have it.
     pub(super) fn log(&self, disk: Arc<dyn Storage>) -> Log {
         let registry = self.engine(disk.clone()).registry();
-        Log::new(disk, Control::of(repo()).files(&self.id), self.id.clone()).owned(registry)
+        Log::new(disk, ControlDir::of(repo()).files(&self.id), self.id.clone()).owned(registry)
     }
 }
 

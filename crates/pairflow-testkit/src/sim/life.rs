@@ -426,7 +426,7 @@ fn ended_in(state: &BubbleState) -> &'static str {
     }
 }
 
-/// Rules of a life: who sits where, what is checked, how many reviews there may be.
+/// Rules of a life: which policy, who sits where, what is checked, how many reviews there may be.
 fn rules(rng: &mut Rng) -> Rules {
     let agent = |name: &str| name.parse().expect("the names of the agents are valid");
     let (reviewer, second) = match rng.below(6) {
@@ -437,7 +437,13 @@ fn rules(rng: &mut Rng) -> Rules {
     let names = ["test", "lint"];
     let checks =
         names[..rng.below(3)].iter().map(|name| Check { name: (*name).to_owned(), command: format!("./{name}") });
+    let policy = match rng.below(8) {
+        0 => "single",
+        1 => "any_review",
+        _ => "strict",
+    };
     Rules {
+        policy: policy.to_owned(),
         agents: Agents { implementer: agent("codex"), reviewer: agent(reviewer), second_reviewer: second.map(agent) },
         base_branch: "main".to_owned(),
         bubble_branch: "bubble/sim".to_owned(),

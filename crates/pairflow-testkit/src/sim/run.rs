@@ -24,7 +24,7 @@ thread_local! {
     static PRESENT: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Returns the seed of the life that this thread lives, for whoever has to report a panic.
+/// Returns the seed of the life that this thread lives, to report with a panic.
 pub fn present_seed() -> Option<u64> {
     PRESENT.get()
 }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use pairflow_core::bubble::{BubbleState, Command, earlier};
 use pairflow_core::ids::{BubbleId, MsgId, Party};
 use pairflow_core::log::scan::{End, Head, Scan};
-use pairflow_core::log::{Body, Envelope, Event, Key, Machine, Payload};
+use pairflow_core::log::{Body, Envelope, Event, Machine, Payload, RetryKey};
 use pairflow_core::respond::handle;
 use pairflow_core::time::Moment;
 
@@ -23,7 +23,7 @@ pub struct Witness<M: Machine = BubbleState> {
     head: Head,
     /// How much of it was acknowledged.
     firm: (Head, usize),
-    keys: HashSet<Key>,
+    keys: HashSet<RetryKey>,
 }
 
 /// What a look brought.

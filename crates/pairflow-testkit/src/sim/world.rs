@@ -6,10 +6,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pairflow_core::bubble::{BubbleState, Command, Effect, Seen, Stage, found_author};
-use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
+use pairflow_core::bubble::{BubbleState, Command, Effect, Stage, WorktreeSeen, found_author};
+use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, Party, TreeId};
-use pairflow_core::log::{Ground, Workspace};
+use pairflow_core::log::{Ground, WorkspaceRecord};
 use pairflow_core::time::{Moment, Timestamp};
 use pairflow_engine::clock::Clock;
 
@@ -42,10 +42,10 @@ impl World {
     }
 
     /// Returns what a look at the worktree shows.
-    pub(super) fn seen(&self, state: &BubbleState) -> Seen {
+    pub(super) fn seen(&self, state: &BubbleState) -> WorktreeSeen {
         let tree = tree(self.worktree);
         let differs = state.tree() != Some(&tree);
-        Seen { differing: differs.then(|| "src/lib.rs".to_owned()).into_iter().collect(), tree }
+        WorktreeSeen { differing: differs.then(|| "src/lib.rs".to_owned()).into_iter().collect(), tree }
     }
 
     /// Performs an effect and returns the command that reports it.
@@ -79,10 +79,10 @@ impl World {
         }
     }
 
-    fn workspace(&mut self) -> Workspace {
+    fn workspace(&mut self) -> WorkspaceRecord {
         self.cut_from = self.base;
         self.worktree = self.base;
-        Workspace {
+        WorkspaceRecord {
             path: "/.pairflow-worktrees/repo/sim".to_owned(),
             git_dir: "/repo/.git/worktrees/sim".to_owned(),
             common_dir: "/repo/.git".to_owned(),
@@ -170,7 +170,7 @@ fn receipt(check: &str, command: &str, state: &BubbleState, outcome: Outcome) ->
         duration_ms: 10,
         output: None,
         tail: String::new(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Fixtures are bubbles like any other: whatever reads a log accepts them.
 
 use pairflow_core::bubble::Phase;
-use pairflow_core::log::Kind;
+use pairflow_core::log::MessageKind;
 use pairflow_engine::clock::{Clock, SystemClock};
-use pairflow_engine::store::Source;
+use pairflow_engine::store::StateSource;
 use pairflow_engine::verbs::verify;
 use pairflow_testkit::fixture::{FEWEST, Fixture, FixtureError, Wanted, make};
 
@@ -18,7 +18,7 @@ fn a_fixture_has_exactly_as_many_envelopes_as_wanted_and_an_open_turn() {
     for envelopes in [FEWEST, FEWEST + 1, 10, 99, 130] {
         let fixture = fixture(&dir.path().join(envelopes.to_string()), envelopes).unwrap();
         let loaded = fixture.bubble.load().unwrap();
-        assert_eq!((loaded.head.seq, loaded.from), (envelopes, Source::Cache));
+        assert_eq!((loaded.head.seq, loaded.from), (envelopes, StateSource::Cache));
         assert!(matches!(&loaded.state.phase, Phase::Running(turn) if turn.is_open() && turn.agent == fixture.agent));
         assert!(fixture.env.iter().any(|(name, _)| name == "PAIRFLOW_TOKEN"));
     }
@@ -31,9 +31,15 @@ fn a_fixture_with_rounds_is_verified_whole_and_its_state_stays_small() {
     let report = verify(&fixture.bubble).unwrap();
     assert!(report.holds, "{:?}", report.rows);
     assert_eq!((report.envelopes, fixture.state.rounds.round), (1500, 17));
-    let kinds: Vec<Kind> =
+    let kinds: Vec<MessageKind> =
         fixture.bubble.log().envelopes().unwrap().iter().map(|envelope| envelope.event.body.kind()).collect();
-    for kind in [Kind::Pass, Kind::HumanQuestion, Kind::HumanReply, Kind::Evidence, Kind::ProtocolWarning] {
+    for kind in [
+        MessageKind::Pass,
+        MessageKind::HumanQuestion,
+        MessageKind::HumanReply,
+        MessageKind::Evidence,
+        MessageKind::ProtocolWarning,
+    ] {
         assert!(kinds.contains(&kind), "{kind:?}");
     }
     assert!(std::fs::metadata(fixture.bubble.log().files().state()).unwrap().len() < 64 * 1024);

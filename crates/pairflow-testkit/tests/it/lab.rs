@@ -1,6 +1,9 @@
 //! The convergence lab: it is repeatable, its agents do what their figures say, and its gates can fail.
 
-use pairflow_testkit::lab::{Lab, Mean, Params, Ran, Spread, Summary, gates, measure, naive, original, ours, single};
+use pairflow_testkit::lab::{
+    Drawn, Lab, Mean, Measured, Params, Population, Ran, Size, Spread, Summary, gates, measure, naive, original, ours,
+    population, populations, single,
+};
 
 /// Agents that make no mistake and invent nothing.
 fn perfect() -> Params {
@@ -21,6 +24,9 @@ fn perfect() -> Params {
         "blind",
         "own_blind",
         "check_minor",
+        "flaky",
+        "wrong_severity",
+        "wrong_reproducer",
     ];
     off.into_iter().fold(Params::default(), |params, name| params.with(name, 0.0)).with("mended", 1.0)
 }
@@ -31,7 +37,7 @@ fn the_same_seed_gives_the_same_run() {
     for seed in 0..8 {
         assert_eq!(ours(&params, seed), ours(&params, seed));
         assert_eq!(original(&params, seed), original(&params, seed));
-        assert_eq!(naive(&params, seed, u32::MAX), naive(&params, seed, u32::MAX));
+        assert_eq!(naive(&params, seed), naive(&params, seed));
     }
     assert_eq!(measure(&params, 5), measure(&params, 5));
 }
@@ -41,7 +47,7 @@ fn work_without_defects_and_reviewers_without_fancies_converge_after_two_looks()
     for seed in 0..5 {
         let ran = ours(&perfect(), seed);
         assert_eq!((ran.looks, ran.turns, ran.questions, ran.left), (2, 3, 0, 0));
-        assert_eq!(naive(&perfect(), seed, u32::MAX).looks, 1);
+        assert_eq!(naive(&perfect(), seed).looks, 1);
         assert_eq!(single(&perfect(), seed).looks, 0);
     }
 }
@@ -90,49 +96,85 @@ fn a_person_who_never_goes_on_stops_every_quarrel_at_the_first_question_and_one_
 }
 
 #[test]
-fn the_naive_loop_at_equal_turns_is_the_beginning_of_the_naive_loop() {
-    let params = Params::default();
-    for seed in 0..40 {
-        let (whole, cut) = (naive(&params, seed, u32::MAX), naive(&params, seed, 3));
-        assert!(cut.turns <= 3 && cut.looks <= whole.looks);
-        assert_eq!(naive(&params, seed, whole.turns), whole);
+fn nothing_is_accepted_unreviewed_or_with_a_failing_check() {
+    for params in [Params::default(), Params::hard()] {
+        let lab = measure(&params, 20);
+        assert_eq!((lab.ours.checks_fail, lab.ours.unreviewed, lab.ours.converged), (0, 0, 1.0));
     }
 }
 
 #[test]
-fn nothing_is_accepted_unreviewed_or_with_a_failing_check() {
-    let lab = measure(&Params::default(), 20);
-    let last = gates(&lab).into_iter().find(|gate| gate.promise.starts_with("never")).unwrap();
-    assert!(last.holds, "{}", last.value);
+fn tasks_have_three_sizes_and_the_larger_ones_more_defects() {
+    let params = Params::default();
+    let of = |size: Size| {
+        let runs = (0..300).map(|seed| single(&params, seed)).filter(|run| run.size == size).collect::<Vec<_>>();
+        (runs.len(), runs.iter().map(|run| f64::from(run.left + run.left_p2)).sum::<f64>() / runs.len() as f64)
+    };
+    let [(small, few), (medium, some), (large, many)] = [Size::Small, Size::Medium, Size::Large].map(of);
+    assert!(small > 90 && medium > 90 && large > 35, "{small} {medium} {large}");
+    assert!(few < some && some < many, "{few} {some} {many}");
+}
+
+#[test]
+fn a_random_population_differs_repeats_and_keeps_shares_below_one() {
+    let drawn = Drawn { count: 2, sigma: 0.4, seed: 1 };
+    let draw = |number| population(&Params::default(), drawn, number);
+    let (one, two) = (draw(1), draw(2));
+    assert_eq!(one, draw(1));
+    assert_ne!(one, two);
+    assert_eq!(one.patience, Params::default().patience, "a person is the same everywhere");
+    let mut wild = (0..50).map(|number| population(&Params::default(), Drawn { sigma: 2.0, ..drawn }, number));
+    assert!(wild.all(|params| params.lazy <= 1.0 && params.mended <= 1.0 && params.p1 >= 0.0));
+    assert_eq!(populations(&Params::default(), drawn, 3), populations(&Params::default(), drawn, 3));
 }
 
 /// A table in which every promise holds.
-fn good() -> Lab {
-    let runs = |looks, left| Summary::of(&vec![Ran { looks, left, converged: true, ..Ran::default() }; 10]);
-    Lab {
+fn good() -> Measured {
+    let runs = |turns, left| Summary::of(&vec![Ran { turns, left, converged: true, ..Ran::default() }; 10]);
+    let lab = Lab {
         seeds: 10,
-        single: runs(0, 1),
-        naive: runs(20, 1),
-        cut: runs(3, 1),
-        original: runs(8, 1),
-        ours: runs(4, 0),
+        single: runs(1, 3),
+        naive: runs(20, 2),
+        original: runs(11, 2),
+        ours: runs(9, 1),
         difference: Mean { mean: -1.0, half: 0.5 },
-        hard: Some(Spread { median: 4, p90: 4, worst: 9 }),
-    }
+        odd_quiet: 0,
+    };
+    let difference = Mean { mean: -0.1, half: 0.2 };
+    let one = Population { number: 1, ours: lab.ours.left, original: lab.original.left, difference, unsound: 0 };
+    Measured { default: lab.clone(), hard: lab.clone(), hasty: lab, populations: vec![one; 40] }
 }
 
 #[test]
 fn the_gates_fail_on_a_bad_table() {
-    let failed = |change: fn(&mut Lab)| {
-        let mut lab = good();
-        change(&mut lab);
-        gates(&lab).iter().filter(|gate| !gate.holds).count()
+    let failed = |change: fn(&mut Measured)| {
+        let mut measured = good();
+        change(&mut measured);
+        gates(&measured)
+            .into_iter()
+            .filter(|gate| !gate.holds)
+            .map(|gate| gate.promise[..2].to_owned())
+            .collect::<Vec<_>>()
     };
-    assert_eq!(failed(|_| {}), 0);
-    assert_eq!(failed(|lab| lab.difference = Mean { mean: -0.1, half: 0.2 }), 1);
-    assert_eq!(failed(|lab| lab.ours.questions = Spread { median: 2, p90: 2, worst: 2 }), 1);
-    assert_eq!(failed(|lab| lab.ours.questions = Spread { median: 0, p90: 3, worst: 3 }), 1);
-    assert_eq!(failed(|lab| lab.ours.checks_fail = 1), 1);
-    assert_eq!(failed(|lab| lab.ours.unreviewed = 1), 1);
-    assert_eq!(failed(|lab| lab.ours.converged = 0.999), 1);
+    let asked = |share: f64| [1.0 - share, share, 0.0, 0.0];
+    assert_eq!(failed(|_| {}), [""; 0]);
+    assert_eq!(failed(|all| all.hard.difference = Mean { mean: -0.1, half: 0.2 }), ["Q1"]);
+    assert_eq!(failed(|all| all.default.ours.left.mean = 1.9), ["Q2"]);
+    assert_eq!(failed(|all| all.hard.ours.checks_fail = 1), ["Q3"]);
+    assert_eq!(failed(|all| all.populations[3].unsound = 1), ["Q3"]);
+    let worse = |many: usize, mean: f64| {
+        let mut measured = good();
+        measured.populations[..many].iter_mut().for_each(|one| one.difference = Mean { mean, half: 0.01 });
+        gates(&measured).into_iter().filter(|gate| !gate.holds).count()
+    };
+    assert_eq!((worse(8, 0.005), worse(9, 0.005), worse(3, 0.1), worse(4, 0.1)), (0, 1, 0, 1));
+    assert_eq!(failed(|all| all.default.ours.asked = [0.9, 0.1, 0.0, 0.0]), ["H1"]);
+    let mut many = good();
+    many.hard.ours.asked = asked(0.26);
+    assert!(gates(&many).iter().any(|gate| !gate.holds));
+    assert_eq!(failed(|all| all.default.ours.taken = [0.006, 0.0]), ["H2"]);
+    assert_eq!(failed(|all| all.hasty.ours.left.mean = 1.02), ["H3"]);
+    assert_eq!(failed(|all| all.default.ours.turns = Spread { median: 12, p90: 12, worst: 12 }), ["S1"]);
+    assert_eq!(failed(|all| all.default.odd_quiet = 1), ["sm"]);
+    assert_eq!(failed(|all| all.default.ours.converged = 0.999), ["ev"]);
 }

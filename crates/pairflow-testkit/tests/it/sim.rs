@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use pairflow_core::bubble::{Command, Effect, HeadSeen, PassCommand, create, owed};
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
-use pairflow_core::log::{Body, Ground, Key, Lifecycle, Workspace};
+use pairflow_core::log::{Body, Ground, Lifecycle, RetryKey, WorkspaceRecord};
 use pairflow_core::rules::Rules;
 use pairflow_engine::clock::Clock;
-use pairflow_engine::engine::{Bubble, Control, Engine, EngineError, UserDirs};
+use pairflow_engine::engine::{Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Registry, Storage};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::sim::{Seeds, SimClock, live, run};
@@ -37,10 +37,10 @@ fn running() -> SimDisk {
         confirmed: "no_tests".to_owned(),
         identity: None,
     };
-    let log: Log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id()), id())
+    let log: Log = Log::new(Arc::new(disk.clone()), ControlDir::of(Path::new(REPO)).files(&id()), id())
         .owned(Registry::new(Arc::new(disk.clone()), "/own".into()));
     log.create(&create(created), SimClock::new().now()).unwrap();
-    let workspace = Workspace {
+    let workspace = WorkspaceRecord {
         path: "/work".to_owned(),
         git_dir: "/repo/.git".to_owned(),
         common_dir: "/repo/.git".to_owned(),
@@ -77,7 +77,7 @@ fn a_repeated_command_is_acknowledged_only_when_its_record_is_durable() {
     let prepared = running();
     let agent = Rules::default().agents.implementer;
     let question = "which one?".to_owned();
-    let key = Key("once".to_owned());
+    let key = RetryKey("once".to_owned());
     let ask = Command::AskHuman { by: agent, question, refs: Vec::new(), key: Some(key.clone()) };
     let mut repeated = 0;
     for at in 1..80 {
@@ -122,7 +122,7 @@ fn prepared() -> SimDisk {
         confirmed: "no_tests".to_owned(),
         identity: None,
     };
-    let log: Log = Log::new(Arc::new(disk.clone()), Control::of(Path::new(REPO)).files(&id), id)
+    let log: Log = Log::new(Arc::new(disk.clone()), ControlDir::of(Path::new(REPO)).files(&id), id)
         .owned(Registry::new(Arc::new(disk.clone()), STATE.into()));
     drop(log.create(&create(created), pairflow_engine::clock::Clock::now(&SimClock::new())).unwrap());
     let bubble = bubble_on(disk.clone());
@@ -135,7 +135,7 @@ fn prepared() -> SimDisk {
     disk
 }
 
-fn workspace() -> Workspace {
+fn workspace() -> WorkspaceRecord {
     serde_json::from_value(serde_json::json!({
         "path": "/work/b1", "git_dir": "/repo/.git/worktrees/b1", "common_dir": "/repo/.git",
         "base": "c0ffee", "base_tree": "7ee", "port": 4000, "ports": 10,

@@ -186,7 +186,7 @@ impl CliMachine {
         Pane { id: self.panes.open(&self.repo, &self.env(), &line), machine: self }
     }
 
-    /// Insists that nobody tried to reach anything but the mock, and that what has no switch was refused.
+    /// Asserts that only the mock was contacted, and that requests which cannot be switched off were refused.
     #[track_caller]
     pub(crate) fn stayed_at_home(&self) {
         for request in self.mock.requests().iter().filter(|request| !request.path.starts_with('/')) {

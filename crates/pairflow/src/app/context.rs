@@ -1,28 +1,34 @@
-//! The surroundings of one call.
+//! The surroundings of one call: environment, directory, configuration, programs.
 
 use std::cell::{OnceCell, RefCell};
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::Command;
+use clap::{ArgMatches, Command};
+use pairflow_core::config::{ConfigErrors, Layer, Layers};
+use pairflow_core::ids::BubbleId;
 use pairflow_engine::clock::Clock;
+use pairflow_engine::config::{ConfigFiles, LoadError};
 use pairflow_engine::limits::Limits;
 use pairflow_engine::store::Storage;
-use pairflow_engine::workspace::Place;
+use pairflow_engine::workspace::{Location, locate};
 
 use crate::exit::CommandError;
-use crate::out::{Out, TakesRepo};
+use crate::out::{Out, TakesRepo, line_for};
 use crate::world::{Env, Terminal, World};
 
-/// What the program knows of all its commands together, for the few commands that are about others.
+/// What the program knows about all of its commands, for the few commands that need it.
 #[derive(Clone, Copy)]
 pub struct Grammar {
-    /// Says whether a verb takes `--repo`.
+    /// Returns whether a command takes `--repo`.
     pub takes_repo: TakesRepo,
     /// Builds the whole program as one parser.
     pub parser: fn() -> Command,
+    /// Renders the command-line reference.
+    pub reference: fn() -> String,
 }
 
 /// What a command may look at besides its arguments.
@@ -43,7 +49,7 @@ pub struct App {
     /// The repository that is meant, if it is not the one around the current directory.
     pub(crate) there: OnceCell<PathBuf>,
     /// The last place that was looked for, and what is there.
-    pub(crate) located: RefCell<Option<(PathBuf, Place)>>,
+    pub(crate) located: RefCell<Option<(PathBuf, Location)>>,
     cwd: Option<PathBuf>,
 }
 
@@ -72,8 +78,13 @@ impl App {
 
     /// Returns the current directory.
     pub fn cwd(&self) -> Result<&Path, CommandError> {
-        let gone = || CommandError::world("the current directory does not exist any more.").next("cd ~");
+        let gone = || CommandError::io("the current directory no longer exists.").next("cd ~");
         self.cwd.as_deref().ok_or_else(gone)
+    }
+
+    /// Returns the directory for temporary files.
+    pub(crate) fn temporary_dir(&self) -> PathBuf {
+        self.env.text("TMPDIR").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
     }
 
     /// Returns `path`, taken from the current directory if it is relative.
@@ -106,6 +117,64 @@ impl App {
 impl Grammar {
     /// The grammar of a program without commands.
     pub(crate) fn empty() -> Self {
-        Self { takes_repo: |_| false, parser: || Command::new("pairflow") }
+        Self { takes_repo: |_| false, parser: || Command::new("pairflow"), reference: String::new }
     }
+}
+
+impl App {
+    /// Reads every file that says something about the repository at `repo`, or one bubble of it, and puts the flags
+    /// above them.
+    pub fn layers(&self, repo: &Path, bubble: Option<&BubbleId>, flags: Layer) -> Result<Layers, CommandError> {
+        let user = self.engine()?.dirs.config;
+        let files = ConfigFiles { repo, user: Some(&user), bubble };
+        files.load(flags).map_err(|error| match &error {
+            LoadError::Invalid(errors) => errors.into(),
+            other => CommandError::io(format_args!("{other}.")),
+        })
+    }
+}
+
+/// Tells every mistake with its file, its line and a mark below the wrong part.
+impl From<&ConfigErrors> for CommandError {
+    fn from(errors: &ConfigErrors) -> Self {
+        let excerpts: Vec<_> = errors.0.iter().map(|error| error.excerpt().trim_end().to_owned()).collect();
+        let text = excerpts.join("\n");
+        // The word in front of the first one is added when the error is printed.
+        Self::usage(text.strip_prefix("error: ").unwrap_or(&text))
+    }
+}
+
+impl App {
+    /// Returns the repository that the command line names, unless it is the one around the current directory anyway.
+    pub(crate) fn other_repository(&self, matches: &ArgMatches) -> Option<PathBuf> {
+        let named = matches.try_get_one::<PathBuf>("repo").ok().flatten()?;
+        let root = |path: &Path| locate(path).ok().map(|place| place.repo.root);
+        let cwd = self.cwd().ok()?;
+        let named = root(&cwd.join(named))?;
+        Some(named).filter(|named| root(cwd).as_ref() != Some(named))
+    }
+
+    /// Returns a command line as it has to be typed here.
+    pub(crate) fn line_here(&self, line: String) -> String {
+        self.there.get().map_or_else(|| line.clone(), |root| line_for(&line, root, self.grammar.takes_repo))
+    }
+}
+
+/// What to do when tmux is missing.
+pub(crate) const INSTALL_TMUX: &str = "install tmux with your package manager";
+
+impl App {
+    /// Finds a program as a shell would: by its name on PATH, or by its path.
+    pub(crate) fn on_path(&self, program: &str) -> Option<PathBuf> {
+        if program.contains('/') {
+            return self.resolve(Path::new(program)).ok().filter(|file| runs(file));
+        }
+        let path = self.env.get("PATH")?;
+        let dirs = std::env::split_paths(&path).filter(|dir| dir.is_absolute());
+        dirs.map(|dir| dir.join(program)).find(|file| runs(file))
+    }
+}
+
+fn runs(file: &Path) -> bool {
+    file.metadata().is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }

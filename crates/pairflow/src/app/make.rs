@@ -1,18 +1,20 @@
-//! A new bubble out of what a person said: the configuration, and the commands that check the work.
+//! Makes a new bubble from what a person said: configuration, checks, and whether its agents can run here.
 
 use std::path::Path;
 
+use pairflow_agents::script::Script;
+use pairflow_agents::spec::spec_of;
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::config::{Layer, Layers, Set, resolve};
-use pairflow_core::ids::BubbleId;
-use pairflow_core::rules::{BubbleKind, Rules};
-use pairflow_engine::detect::{Detected, Found, detect};
+use pairflow_core::config::{Layer, Layers, Resolved, Set, resolve};
+use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
+use pairflow_engine::detect::{Detected, DetectedCommand, detect};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
 use pairflow_engine::git::{GitError, Repo};
 use pairflow_engine::verbs::{Confirmed, NewBubble};
-use pairflow_engine::workspace::Place;
+use pairflow_engine::workspace::Location;
 
-use crate::app::{App, Consent, Purpose};
+use crate::app::{App, Consent, Purpose, to_trust};
 use crate::args::SetupArgs;
 use crate::exit::CommandError;
 use crate::out::Out;
@@ -25,7 +27,7 @@ const HASH_LENGTH: usize = 12;
 const TYPED_AGAIN: usize = 400;
 
 /// What a person wants done.
-pub struct Order<'a> {
+pub struct BubbleRequest<'a> {
     /// The bubble's name; without one it is made out of the task.
     pub id: Option<BubbleId>,
     /// The task.
@@ -38,7 +40,7 @@ pub struct Order<'a> {
 
 impl App {
     /// Makes a bubble. Its check commands are those that are configured, else those that are detected and confirmed.
-    pub fn make(&self, out: &mut Out, order: Order<'_>) -> Result<(Bubble, BubbleState), CommandError> {
+    pub fn make(&self, out: &mut Out, order: BubbleRequest<'_>) -> Result<(Bubble, BubbleState), CommandError> {
         let engine = self.engine()?;
         let mut place = self.place(order.setup.repo.as_deref())?;
         // Beyond what can be seen from its files: it has a commit to cut a branch from.
@@ -57,7 +59,7 @@ impl App {
         take_detected(&mut layers, &detected);
         let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
         if engine.look_at(&place.repo.root, &id).is_ok() {
-            let message = format!("a bubble '{id}' already exists in {}", place.repo.root.display());
+            let message = format!("bubble '{id}' already exists in {}", place.repo.root.display());
             return Err(CommandError::refused(message).next(format_args!("pairflow status {id}")));
         }
         if order.starts {
@@ -67,10 +69,12 @@ impl App {
             return Err(nothing_to_run(&place.repo.root));
         }
         let checks = &order.setup.checks;
+        let templates = to_trust(&Engine::repository_templates(&place.repo, &resolved.rules.base_branch)?);
         let consent = Consent {
             purpose: Purpose::Make,
             root: &place.repo.root,
             layers: &layers,
+            templates: &templates,
             detected: &detected,
             trust: checks.trust.as_deref(),
             yes: checks.yes,
@@ -89,8 +93,8 @@ impl App {
         Ok((bubble, state))
     }
 
-    /// Insists that the document which the work follows is approved: a bubble's result is; of a file the person says so,
-    /// on the terminal or by its hash. Returns the hashes that the person vouches for.
+    /// Requires that the document which the work follows is approved: the result of a bubble is; a file has to be
+    /// confirmed on the terminal or by its hash. Returns the confirmed hashes.
     fn approved_prd(
         &self,
         out: &mut Out,
@@ -113,7 +117,7 @@ impl App {
         if !self.interactive() {
             let why = match &setup.prd_approved {
                 Some(said) => format!("it does not have the SHA-256 {said}"),
-                None => "there is no terminal to confirm on that it is approved".to_owned(),
+                None => "there is no terminal to confirm that it is approved".to_owned(),
             };
             let next = format!("{} --prd-approved {short}", self.again());
             return Err(CommandError::refused(format_args!("{what}, and {why}.")).next(next));
@@ -122,12 +126,12 @@ impl App {
         criteria.iter().for_each(|one| out.progress(format_args!("  - {one}")));
         match self.confirm(out, &format!("Is {path} the approved document that this work follows?"))? {
             true => Ok(vec![hash.clone()]),
-            false => Err(CommandError::refused("you said no, so no bubble was made.")
+            false => Err(CommandError::refused("cancelled; no bubble was created.")
                 .next("pairflow create --kind document --task '…'")),
         }
     }
 
-    fn flags(&self, setup: &SetupArgs, id: &BubbleId, place: &Place) -> Result<Layer, CommandError> {
+    fn flags(&self, setup: &SetupArgs, id: &BubbleId, place: &Location) -> Result<Layer, CommandError> {
         let checks = &setup.checks;
         let script = setup.script.as_deref().map(|path| self.resolve(path)).transpose()?;
         let (pair, text) = (setup.pair.as_ref(), |given: &Option<String>| given.clone().map(Set::flag));
@@ -157,8 +161,8 @@ impl App {
         Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))
     }
 
-    /// The base is the current branch, unless somebody has named another one.
-    fn base(&self, layers: &mut Layers, place: &Place) -> Result<(), CommandError> {
+    /// Sets the base to the current branch, unless another one is configured.
+    fn base(&self, layers: &mut Layers, place: &Location) -> Result<(), CommandError> {
         let named = [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| layer.base_branch.is_some());
         if named {
             return Ok(());
@@ -167,7 +171,7 @@ impl App {
             let root = place.repo.root.display();
             let there = |name: &&str| place.repo.resolve_branch(name).is_ok();
             let branch = ["main", "master"].into_iter().find(there).unwrap_or("BRANCH");
-            CommandError::refused(format_args!("{root} is on no branch, so the base has to be named."))
+            CommandError::refused(format_args!("{root} is not on a branch; name the base with --base."))
                 .next(format_args!("{} --base {branch}", self.again()))
         };
         layers.flags.base_branch = Some(Set::default(place.repo.current_branch().ok_or_else(unknown)?));
@@ -182,7 +186,7 @@ impl App {
     }
 }
 
-/// Whether somebody has said how the work is checked.
+/// Returns whether checks are configured.
 fn has_checks(layers: &Layers) -> bool {
     [&layers.flags, &layers.repo, &layers.user].iter().any(|layer| {
         let none = layer.no_tests.as_ref().is_some_and(|none| none.value);
@@ -192,7 +196,7 @@ fn has_checks(layers: &Layers) -> bool {
 
 /// Puts what was detected below everything that was said.
 pub(crate) fn take_detected(layers: &mut Layers, detected: &Detected) {
-    let guess = |found: &Option<Found>| found.as_ref().map(|found| Set::default(found.command.clone()));
+    let guess = |found: &Option<DetectedCommand>| found.as_ref().map(|found| Set::default(found.command.clone()));
     let user = &mut layers.user;
     user.test = user.test.take().or_else(|| guess(&detected.test));
     user.typecheck = user.typecheck.take().or_else(|| guess(&detected.typecheck));
@@ -201,18 +205,78 @@ pub(crate) fn take_detected(layers: &mut Layers, detected: &Detected) {
 }
 
 fn nothing_to_run(root: &Path) -> CommandError {
-    let message = format!("no command that checks the work was found in {}.", root.display());
+    let message = format!("no command to check the work was found in {}.", root.display());
     CommandError::refused(message)
-        .next("add --test \"COMMAND\", or --no-tests with --manual-check \"what a person tries by hand\"")
+        .next("add --test \"COMMAND\", or --no-tests with --manual-check \"what to try by hand\"")
 }
 
 /// Makes an id out of the task that no bubble has yet.
-fn free_id(engine: &Engine, place: &Place, task: &str) -> Result<BubbleId, CommandError> {
-    let unnamed = || CommandError::usage("the task has no letters to make an id of; name the bubble with --id.");
+fn free_id(engine: &Engine, place: &Location, task: &str) -> Result<BubbleId, CommandError> {
+    let unnamed = || CommandError::usage("cannot make an id from the task; name the bubble with --id.");
     let first = task.lines().find(|line| line.contains(char::is_alphanumeric)).unwrap_or(task);
     let wanted = BubbleId::from_text(first, ID_LENGTH).ok_or_else(unnamed)?;
     let numbered = (2..1000).filter_map(|n| format!("{wanted}-{n}").parse().ok());
     let taken = |id: &BubbleId| engine.look_at(&place.repo.root, id).is_ok();
     let free = std::iter::once(wanted.clone()).chain(numbered).find(|id| !taken(id));
-    free.ok_or_else(|| CommandError::refused("there are too many bubbles of this name; name this one with --id."))
+    free.ok_or_else(|| CommandError::refused("too many bubbles have this name; name this one with --id."))
+}
+
+/// Something that agents need and that is not there.
+struct Missing {
+    /// What, as a sentence without its full stop.
+    what: String,
+    /// Whether the sentence names the line of a file that has to be corrected.
+    in_file: bool,
+}
+
+impl App {
+    /// Insists that the agents of a configuration can be run; `again` is the command that is typed once they can.
+    pub(crate) fn can_run(&self, resolved: &Resolved, again: &str) -> Result<(), CommandError> {
+        readable(&resolved.rules)?;
+        self.installed(resolved, again)
+    }
+
+    /// Insists that what runs in panes is there; names everything that is missing.
+    fn installed(&self, resolved: &Resolved, again: &str) -> Result<(), CommandError> {
+        if resolved.rules.driver != DriverKind::Tmux {
+            return Ok(());
+        }
+        let tmux =
+            self.on_path("tmux").is_none().then(|| Missing { what: "tmux is not on PATH".into(), in_file: false });
+        let programs = resolved.rules.agents.all().filter_map(|agent| self.lacks(resolved, agent));
+        let missing: Vec<_> = tmux.into_iter().chain(programs).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<_> = missing.iter().map(|one| one.what.as_str()).collect();
+        let error = CommandError::io(format_args!("agents cannot run here: {}. Nothing was started.", all.join("; ")));
+        let correct = missing.iter().all(|one| one.in_file);
+        Err(error.next(if correct { again } else { "pairflow doctor" }))
+    }
+
+    /// What keeps one agent from being started. A file that counts is named: the bubble's own is not the repository's.
+    fn lacks(&self, resolved: &Resolved, agent: &AgentId) -> Option<Missing> {
+        let program = match spec_of(agent, resolved.rules.agents_custom.get(agent)) {
+            Ok(spec) => spec.fresh.command.first().cloned().unwrap_or_default(),
+            Err(why) => return Some(Missing { what: format!("{agent}: {why}"), in_file: false }),
+        };
+        if self.on_path(&program).is_some() {
+            return None;
+        }
+        let key = format!("agent.{agent}.command");
+        let place = resolved.explained.iter().find(|row| row.key == key).and_then(|row| row.source.place());
+        let named =
+            place.map(|place| format!("; correct `command` of [agent.{agent}] in {}, line {}", place.file, place.line));
+        let what = format!("{program}, the program of {agent}, was not found{}", named.as_deref().unwrap_or_default());
+        Some(Missing { what, in_file: named.is_some() })
+    }
+}
+
+/// Insists that the agents' script can be played.
+fn readable(rules: &Rules) -> Result<(), CommandError> {
+    let Some(path) = rules.script.as_ref().filter(|_| rules.driver == DriverKind::Script) else { return Ok(()) };
+    let text = pairflow_engine::regular::read_text(std::path::Path::new(path))
+        .map_err(|error| CommandError::usage(format_args!("cannot read the script {path}: {error}.")));
+    let played = text.and_then(|text| Script::parse(path, &text).map(drop).map_err(CommandError::usage));
+    played.map_err(|error| error.or_next("pairflow start --help"))
 }

@@ -1,11 +1,13 @@
 //! Commands run only after the person has agreed to them: trusted if the repository's own file says them, confirmed if they
 //! were detected. What the person said on the command line or in their own file needs neither.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use pairflow_core::config::{CommandInForce, CommandSet, Layers, Origin};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::safe::revealed;
+use pairflow_core::view::brief::REPLACEABLE;
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::{Agreed, Engine};
 use pairflow_engine::verbs::Confirmed;
@@ -25,6 +27,8 @@ pub(crate) struct Consent<'a> {
     pub root: &'a Path,
     /// The whole configuration.
     pub layers: &'a Layers,
+    /// The repository's templates of briefs.
+    pub templates: &'a [CommandInForce],
     /// What was detected, with what speaks for it.
     pub detected: &'a Detected,
     /// The hash that the person trusts.
@@ -49,7 +53,7 @@ pub(crate) enum Purpose<'a> {
 }
 
 /// What of it the person has not agreed to yet.
-struct Open {
+struct Unconfirmed {
     /// The commands of the repository's own file, if they are not trusted.
     trust: Option<CommandSet>,
     /// The detected commands, if they are not confirmed.
@@ -63,12 +67,12 @@ impl App {
         if let Some(hash) = it.trust {
             self.trust_hash(out, it, hash)?;
         }
-        let commands = it.layers.commands();
+        let commands = it.commands();
         let of = |kind: fn(&CommandInForce) -> bool| commands.iter().filter(|one| kind(one)).cloned().collect();
         let (foreign, detected): (CommandSet, CommandSet) =
             (of(CommandInForce::is_repository), of(CommandInForce::is_detected));
         let unless = |agreed: bool, commands: &CommandSet| (!agreed).then(|| commands.clone());
-        let open = Open {
+        let open = Unconfirmed {
             trust: unless(engine.has_agreed(it.root, Agreed::Trusted, &foreign), &foreign),
             detected: unless(it.yes || engine.has_agreed(it.root, Agreed::Detected, &detected), &detected),
         };
@@ -86,8 +90,9 @@ impl App {
         }
         let root = it.root.display();
         let question = match &open.trust {
+            Some(_) if !it.templates.is_empty() => format!("Trust these commands and templates in {root}?"),
             Some(_) => format!("Trust these commands in {root}?"),
-            None => format!("Check the work in {root} with these commands?"),
+            None => format!("Use these commands to check the work in {root}?"),
         };
         if !self.confirm(out, &question)? {
             return Err(it.declined(&commands));
@@ -104,9 +109,9 @@ impl App {
     /// Trusts the commands of the repository's own file if they have this hash: all of them, or those that would run.
     pub(crate) fn trust_hash(&self, out: &mut Out, it: &Consent<'_>, hash: &str) -> Result<(), CommandError> {
         let file = it.root.join("pairflow.toml");
-        let (text, commands) = (it.text(), it.layers.commands());
+        let (text, commands) = (it.text(), it.commands());
         if text.is_empty() {
-            let message = format!("{} sets no commands, so there is nothing to trust.", file.display());
+            let message = format!("{} sets no commands; there is nothing to trust.", file.display());
             return Err(CommandError::refused(message).next(it.again));
         }
         let foreign: CommandSet = commands.iter().filter(|one| one.is_repository()).cloned().collect();
@@ -115,15 +120,17 @@ impl App {
             return Ok(engine.agree(it.root, Agreed::Trusted, &it.remembered(&engine, seen))?);
         }
         show(out, it, &engine, &commands);
-        let message =
-            format!("the commands of {} do not have the hash {hash}. Read them before you trust them.", file.display());
+        let message = format!(
+            "the commands of {} have another hash than {hash}. Read them before you trust them.",
+            file.display()
+        );
         let asked = if foreign.is_empty() { text } else { foreign };
         Err(CommandError::refused(message).next(format_args!("{} --trust={}", it.again, asked.hash())))
     }
 
     /// Shows the detected commands as [`App::consent`] does, for a question of the caller's own.
     pub(crate) fn show_detected(&self, out: &mut Out, it: &Consent<'_>) -> Result<(), CommandError> {
-        show(out, it, &self.engine()?, &it.layers.commands());
+        show(out, it, &self.engine()?, &it.commands());
         Ok(())
     }
 
@@ -148,7 +155,12 @@ impl App {
 impl Consent<'_> {
     /// The commands of the repository's own file, whether or not they would run.
     fn text(&self) -> CommandSet {
-        self.layers.repo.commands().into_iter().collect()
+        self.layers.repo.commands().into_iter().chain(self.templates.iter().cloned()).collect()
+    }
+
+    /// What would be run, and what agents would be told by templates of the repository.
+    fn commands(&self) -> Vec<CommandInForce> {
+        self.layers.commands().into_iter().chain(self.templates.iter().cloned()).collect()
     }
 
     /// What is trusted once the person has agreed to `seen`: commands that were not asked about stay as they were.
@@ -159,7 +171,8 @@ impl Consent<'_> {
 
     /// The refusal after the person said no.
     fn declined(&self, commands: &[CommandInForce]) -> CommandError {
-        let mut names: Vec<_> = commands.iter().filter(|one| one.is_repository()).map(|one| one.name).collect();
+        let own = commands.iter().filter(|one| one.is_repository() && !one.is_template());
+        let mut names: Vec<_> = own.map(|one| one.name).collect();
         let advice = if names.is_empty() { "Name" } else { "Change them in pairflow.toml, or name" };
         // Nothing is detected once there is a test command.
         names.extend(commands.iter().any(CommandInForce::is_detected).then_some("test"));
@@ -167,27 +180,34 @@ impl Consent<'_> {
         let (undone, next) = match self.purpose {
             Purpose::Make => {
                 let flags = all(|name| format!("--{name} 'COMMAND'"));
-                ("no bubble was made".to_owned(), format!("{} {flags}", self.again))
+                ("no bubble was created".to_owned(), format!("{} {flags}", self.again))
             }
             Purpose::Start(id) => {
                 let set = all(|name| format!("commands.{name}='COMMAND'"));
                 (format!("bubble {id} was not started"), format!("pairflow config set {id} {set}"))
             }
             Purpose::Trust => {
-                let message = "the commands are not trusted. Change them in pairflow.toml, then try again.";
+                let message = "the commands are not trusted. Change them in pairflow.toml, then re-run the command.";
                 return CommandError::refused(message).next(self.again);
             }
         };
-        let message = format!("you did not agree to the commands, so {undone}. {advice} your own commands.");
+        if !self.templates.is_empty() {
+            let message = format!("you did not agree, so {undone}. Templates are used as the base branch has them.");
+            return CommandError::refused(message).next(self.again);
+        }
+        let message = format!("you did not accept the commands, so {undone}. {advice} your own commands.");
         CommandError::refused(message).next(next)
     }
 }
 
-impl Open {
+impl Unconfirmed {
     /// Says without a terminal what has to be added to the command line.
     fn refusal(&self, it: &Consent<'_>) -> CommandError {
         let file = it.root.join("pairflow.toml");
-        let foreign = format!("the commands of {} are not trusted", file.display());
+        let foreign = match it.templates.is_empty() {
+            true => format!("the commands of {} are not trusted", file.display()),
+            false => format!("the commands and templates of {} are not trusted", it.root.display()),
+        };
         let (what, flags) = match (&self.trust, &self.detected) {
             (Some(text), Some(_)) => (
                 format!("{foreign}, and the detected ones are not confirmed"),
@@ -197,9 +217,15 @@ impl Open {
             (None, _) => ("the detected commands are not confirmed".to_owned(), "--yes".to_owned()),
         };
         let message =
-            format!("{what}, and there is no terminal to ask on. Nothing was run. Read them, then add {flags}");
+            format!("{what}, and there is no terminal to ask on. Nothing was run. Read them, then add: {flags}");
         CommandError::refused(message).next(format_args!("{} {flags}", it.again))
     }
+}
+
+/// Returns the repository's templates as what a person has to trust.
+pub(crate) fn to_trust(templates: &BTreeMap<String, String>) -> Vec<CommandInForce> {
+    let texts = REPLACEABLE.into_iter().filter_map(|name| Some((name, templates.get(name)?.clone())));
+    texts.map(|(name, text)| CommandInForce::template(name, text)).collect()
 }
 
 /// Shows on one screen what would be run, and where each command comes from.
@@ -207,10 +233,15 @@ fn show(out: &mut Out, it: &Consent<'_>, engine: &Engine, commands: &[CommandInF
     let foreign: CommandSet = commands.iter().filter(|one| one.is_repository()).cloned().collect();
     let whose = match (!foreign.is_empty(), commands.iter().any(CommandInForce::is_detected)) {
         (true, false) => {
-            "The pairflow.toml of this repository sets commands. pairflow would run on this machine, as you:"
+            "The pairflow.toml of this repository sets commands. pairflow would run them on this machine, as you:"
         }
-        (false, true) => "No commands are configured; these were detected. pairflow would run on this machine, as you:",
-        _ => "pairflow would run on this machine, as you:",
+        _ if commands.iter().all(CommandInForce::is_template) => {
+            "This repository has templates for what agents are told:"
+        }
+        (false, true) => {
+            "No commands are configured; these were detected. pairflow would run them on this machine, as you:"
+        }
+        _ => "pairflow would run these commands on this machine, as you:",
     };
     out.note(format_args!("{whose}"));
     out.note(format_args!(""));
@@ -222,10 +253,10 @@ fn show(out: &mut Out, it: &Consent<'_>, engine: &Engine, commands: &[CommandInF
         Some(old) => show_changes(out, it, &old, &foreign),
         None => {
             if let Some(place) = engine.trusted_elsewhere(it.root, &foreign) {
-                let gone = if place.exists() { "" } else { ", which is gone: was the repository moved?" };
+                let gone = if place.exists() { "" } else { ", which no longer exists; was the repository moved?" };
                 out.note(format_args!("You trusted the same commands in {}{gone}", place.display()));
             }
-            out.note(format_args!("Nothing runs before you agree. You are asked again when a command changes."));
+            out.note(format_args!("Nothing runs until you agree. You are asked again when a command changes."));
         }
     }
 }
@@ -243,6 +274,10 @@ pub(crate) fn unfolded(text: &str, indent: usize) -> String {
 
 /// Nothing of a command stays hidden.
 fn show_command(out: &mut Out, one: &CommandInForce, source: &str) {
+    if one.is_template() {
+        out.note(format_args!("  {source}, which agents are told:"));
+        return out.note(format_args!("      {}", unfolded(&one.command, 6)));
+    }
     let when = if one.name == "setup" { "once in each new worktree" } else { "after every hand-over" };
     out.note(format_args!("  {:NAME_WIDTH$}{}", one.name, unfolded(&one.command, NAME_WIDTH + 2)));
     out.note(format_args!("  {:NAME_WIDTH$}{source}, {when}", ""));

@@ -2,29 +2,23 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, StateName};
-use pairflow_core::findings::Shown as Shows;
+use pairflow_core::findings::ReproducerState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::{DriverKind, Permissions, Rules};
 use pairflow_core::safe::revealed;
 use pairflow_core::view::title;
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::store::{Foreign, Shown};
+use pairflow_engine::store::{Foreign, ForeignLog};
 use pairflow_engine::verbs::Adopted;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::{CommandError, Exit};
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, command, people};
 
-/// Take over a bubble that did not come from you, or whose repository was moved
+/// Make a foreign bubble your own, or one whose repository was moved
 ///
-/// Shows what the bubble would run and asks. Checks, reviews, waivers and approvals from before do not count, and the
-/// bubble stays paused until you resume it. If only the repository was moved, everything counts and the worktree is moved
-/// along.
+/// Shows what the bubble would run, and asks. Earlier checks, reviews, waivers and approvals do not count, and the bubble
+/// stays paused until you resume it. If only the repository was moved, everything counts and the worktree is moved, too.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow adopt login-race\n  pairflow adopt --all")]
 pub struct AdoptArgs {
@@ -37,32 +31,23 @@ pub struct AdoptArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print what was adopted as JSON for programs
+    /// Print what was adopted as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "adopt",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Take over a bubble that did not come from you, or whose repository was moved",
-    hidden: false,
-    human_only: |_| true,
-    args: AdoptArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("adopt", Bubbles, AdoptArgs, run, people);
 
 /// What was adopted, for programs.
 #[derive(Default, Serialize)]
 struct Adoption {
-    bubbles: Vec<Row>,
+    bubbles: Vec<AdoptedBubble>,
     left_out: Vec<LeftOut>,
 }
 
 #[derive(Serialize)]
-struct Row {
+struct AdoptedBubble {
     bubble_id: BubbleId,
     state: StateName,
     paused: bool,
@@ -79,14 +64,13 @@ struct LeftOut {
     exit: Exit,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = AdoptArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: AdoptArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let mut adoption = Adoption::default();
     let mut foreign = Vec::new();
     for bubble in wanted(app, &args)? {
         match bubble.examine() {
             Ok(Some(shown)) => foreign.push((bubble, shown)),
-            Ok(None) => out.note(format_args!("bubble {} is yours already", bubble.id)),
+            Ok(None) => out.note(format_args!("bubble {} is already yours", bubble.id)),
             Err(error) => adoption.leave_out(&bubble.id, error.into(), args.all)?,
         }
     }
@@ -101,7 +85,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
             Ok(adopted) => {
                 let goes_on = adopted.moved_from.is_some() && !adopted.state.phase.is_final();
                 adoption.take(&bubble.id, adopted, args.json, out)?;
-                if goes_on && let Err(error) = app.hands().wake_at_home(&bubble) {
+                if goes_on && let Err(error) = app.hands().wake_with_environment(&bubble) {
                     out.warn(format_args!("{}", CommandError::from(error).message));
                 }
             }
@@ -127,7 +111,12 @@ impl Adoption {
         if !json {
             tell(id, &state, moved_from.is_some(), out)?;
         }
-        self.bubbles.push(Row { bubble_id: id.clone(), state: state.phase.name(), paused: state.paused, moved_from });
+        self.bubbles.push(AdoptedBubble {
+            bubble_id: id.clone(),
+            state: state.phase.name(),
+            paused: state.paused,
+            moved_from,
+        });
         Ok(())
     }
 
@@ -137,11 +126,11 @@ impl Adoption {
             out.json("adopt/1", &self)?;
         } else {
             for LeftOut { bubble_id, why, next, .. } in &self.left_out {
-                out.warn(format_args!("bubble {bubble_id} is left out: {}", revealed(why)));
+                out.warn(format_args!("bubble {bubble_id} was skipped: {}", revealed(why)));
                 next.iter().for_each(|next| out.next(format_args!("{next}")));
             }
         }
-        self.left_out.first().map_or(Ok(()), |first| Err(CommandError::told(first.exit)))
+        self.left_out.first().map_or(Ok(()), |first| Err(CommandError::silent(first.exit)))
     }
 }
 
@@ -149,7 +138,7 @@ impl Adoption {
 fn wanted(app: &App, args: &AdoptArgs) -> Result<Vec<Bubble>, CommandError> {
     let engine = app.engine()?;
     if args.bubble.typed().is_some() {
-        let (root, id) = app.meant(&args.bubble, "adopt")?;
+        let (root, id) = app.resolve_bubble(&args.bubble, "adopt")?;
         return Ok(vec![engine.look_at(&root, &id)?]);
     }
     let place = app.place(args.bubble.repo.as_deref())?;
@@ -170,29 +159,29 @@ fn wanted(app: &App, args: &AdoptArgs) -> Result<Vec<Bubble>, CommandError> {
 }
 
 /// Asks whether to adopt what was shown. A program is never asked.
-fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, Shown)], out: &mut Out) -> Result<(), CommandError> {
+fn ask(app: &App, args: &AdoptArgs, foreign: &[(Bubble, ForeignLog)], out: &mut Out) -> Result<(), CommandError> {
     let names: Vec<_> = foreign.iter().map(|(bubble, _)| bubble.id.as_str()).collect();
     let what = if names.len() == 1 { "bubble" } else { "bubbles" };
     let question = format!("Adopt {what} {}?", names.join(", "));
-    app.insist_unless(args.json, out, args.yes, &question)
+    app.require_yes_unless(args.json, out, args.yes, &question)
 }
 
 /// Says where a bubble comes from, and everything that it would run.
-fn show(bubble: &Bubble, shown: &Shown, out: &mut Out) {
+fn show(bubble: &Bubble, shown: &ForeignLog, out: &mut Out) {
     for line in screen(bubble, shown) {
         // What steers a terminal is named, and a line break cannot pass for a line of pairflow's own.
         out.note(format_args!("{}", revealed(&line).replace('\n', "\n      | ")));
     }
 }
 
-fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
-    let (Shown { state, why, .. }, here) = (shown, bubble.control.repo());
+fn screen(bubble: &Bubble, shown: &ForeignLog) -> Vec<String> {
+    let (ForeignLog { state, why, .. }, here) = (shown, bubble.control.repo());
     let mut lines = vec![format!("Bubble {} is {}: {}", state.id, state.phase.name(), title(&state.about.task))];
-    if let Foreign::Moved { from } = why {
+    if let Foreign::Moved(from) = why {
         let (old, new) = (bubble.worktree_for(from), bubble.worktree_for(here));
-        lines.push(format!("  It is yours. Its repository was {}; now it is {}", from.display(), here.display()));
+        lines.push(format!("  It is yours. Its repository was moved from {} to {}", from.display(), here.display()));
         if state.evidence.workspace.is_some() {
-            lines.push(format!("  Its worktree is moved from {} to {}", old.display(), new.display()));
+            lines.push(format!("  Its worktree will be moved from {} to {}", old.display(), new.display()));
         }
         return lines;
     }
@@ -200,7 +189,7 @@ fn screen(bubble: &Bubble, shown: &Shown) -> Vec<String> {
     lines.extend(would_run(state).iter().map(|line| format!("  {line}")));
     lines.push(format!("  Worktree: {}", bubble.worktree_for(here).display()));
     if !state.phase.is_final() {
-        let rest = "What was checked, reviewed, waived, asked or approved so far will not count";
+        let rest = "Earlier checks, reviews, waivers, questions and approvals will not count";
         let verb = if state.evidence.workspace.is_some() { "resume" } else { "start" };
         lines.push(format!("  {rest}, and nothing runs until you {verb} it."));
     }
@@ -213,6 +202,7 @@ fn would_run(state: &BubbleState) -> Vec<String> {
     let mut lines = unusual_policy(rules);
     lines.extend(rules.setup.iter().map(|command| format!("Setup runs: {command}")));
     lines.extend(rules.checks.iter().map(|check| format!("Check {} runs: {}", check.name, check.command)));
+    lines.extend(rules.templates.iter().map(|(name, text)| format!("Agents are told, by the template {name}: {text}")));
     for agent in rules.agents.all() {
         let words = rules.agents_custom.get(agent).map(|custom| [&custom.command[..], &custom.args[..]].concat());
         let command =
@@ -223,15 +213,15 @@ fn would_run(state: &BubbleState) -> Vec<String> {
         }
     }
     for (agent, custom) in rules.agents_custom.iter().filter(|(_, custom)| !custom.env.is_empty()) {
-        lines.push(format!("Agent {agent} gets of your environment: {}", custom.env.join(", ")));
+        lines.push(format!("Agent {agent} gets these variables of your environment: {}", custom.env.join(", ")));
     }
     let resumed = rules.agents_custom.iter().filter(|(_, custom)| !custom.resume.is_empty());
     lines.extend(resumed.map(|(agent, custom)| format!("Agent {agent} is resumed as: {}", custom.resume.join(" "))));
     if rules.permissions == Permissions::All {
-        lines.push("Agents may do everything without asking".to_owned());
+        lines.push("Agents may do everything without asking for permission".to_owned());
     }
     let reproducers = state.ledger.rows.iter().filter_map(|row| row.reproducer.as_ref().map(|one| (row.id, one)));
-    let reproducers = reproducers.filter(|(_, one)| one.stand != Shows::Dropped);
+    let reproducers = reproducers.filter(|(_, one)| one.stand != ReproducerState::Dropped);
     lines.extend(reproducers.map(|(finding, one)| format!("Reproducer of {finding} runs: {}", one.command)));
     lines.extend(rules.script.iter().map(|script| format!("Script of the agents: {script}")));
     lines.push(format!("Opens with: {}", rules.open_command));
@@ -241,13 +231,13 @@ fn would_run(state: &BubbleState) -> Vec<String> {
 /// No configuration key sets the policy, so one that is not the usual comes from the log alone.
 fn unusual_policy(rules: &Rules) -> Vec<String> {
     let (policy, usual) = (&rules.policy, Rules::default().policy);
-    if *policy == usual { Vec::new() } else { vec![format!("Policy: {policy}, not the usual {usual}")] }
+    if *policy == usual { Vec::new() } else { vec![format!("Policy: {policy}, not the default {usual}")] }
 }
 
 fn tell(id: &BubbleId, state: &BubbleState, moved: bool, out: &mut Out) -> Result<(), CommandError> {
     if moved {
         let worktree = if state.evidence.workspace.is_some() { ", with its worktree" } else { "" };
-        out.line(format_args!("Bubble {id} is on record here now{worktree}"))?;
+        out.line(format_args!("Bubble {id} is registered at its new place{worktree}"))?;
         out.next(format_args!("pairflow status {id}"));
         return Ok(());
     }
@@ -273,6 +263,6 @@ mod tests {
         };
         assert_eq!(about(&state), [""; 0]);
         state.rules.policy = "single".to_owned();
-        assert_eq!(about(&state), ["Policy: single, not the usual strict"]);
+        assert_eq!(about(&state), ["Policy: single, not the default strict"]);
     }
 }

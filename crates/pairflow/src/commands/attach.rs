@@ -3,22 +3,18 @@
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::BubbleState;
 use pairflow_engine::engine::{Bubble, EngineError};
 
-use crate::app::{App, INSTALL_TMUX, fits};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, people};
+use crate::app::INSTALL_TMUX;
 
 /// How long a session may take to appear.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Show the panes of a bubble: the status view and both agents
+/// Show a bubble's tmux panes: the status view and both agents
 ///
-/// What you type there goes to the agent. Leave with your tmux prefix and d; the agents go on.
+/// What you type goes to the agent. Detach with your tmux prefix and d; the agents keep working.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow attach login-race\n  pairflow attach login-race --print")]
 pub struct AttachArgs {
@@ -31,19 +27,9 @@ pub struct AttachArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "attach",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show the panes of a bubble: the status view and both agents",
-    hidden: false,
-    human_only: |_| true,
-    args: AttachArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("attach", Everyday, AttachArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = AttachArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: AttachArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::attachable, &args.bubble, "attach")?;
     let state = bubble.load()?.state;
     if args.print {
@@ -63,7 +49,7 @@ pub(crate) fn can_show(app: &App) -> Result<(), CommandError> {
     if !(app.terminal.stdin && app.terminal.stdout) {
         return Err(CommandError::refused("there is no terminal to show the panes on."));
     }
-    let missing = || CommandError::world("tmux, which shows the panes, is not on PATH.").next(INSTALL_TMUX);
+    let missing = || CommandError::io("tmux is not on PATH.").next(INSTALL_TMUX);
     app.on_path("tmux").map(drop).ok_or_else(missing)
 }
 
@@ -72,5 +58,5 @@ pub(crate) fn attach(bubble: &Bubble, state: &BubbleState) -> Result<(), Command
     let words = bubble.attachable(state, PATIENCE)?;
     let Some((program, rest)) = words.split_first() else { return Ok(()) };
     let failed = std::process::Command::new(program).args(rest).exec();
-    Err(CommandError::world(format_args!("cannot run tmux: {failed}.")))
+    Err(CommandError::io(format_args!("cannot run tmux: {failed}.")))
 }

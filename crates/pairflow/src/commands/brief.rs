@@ -1,19 +1,14 @@
 //! `pairflow brief`: what the present turn is about.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::safe::safe;
 use pairflow_engine::engine::{Denial, EngineError};
-use pairflow_engine::verbs::AgentSays;
+use pairflow_engine::verbs::AgentRequest;
 
-use crate::app::{App, fits};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, anyone, command, fits};
 
-/// Print what the present turn is about
+/// Print the brief of the current turn
 ///
-/// An agent gets its own brief: task, findings, checks, and the commands that end its turn.
+/// The brief has the task, findings, checks, and the commands that end the turn.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow brief\n  pairflow brief login-race")]
 pub struct BriefArgs {
@@ -23,19 +18,9 @@ pub struct BriefArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "brief",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Print what the present turn is about",
-    hidden: false,
-    human_only: anyone,
-    args: BriefArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("brief", Agents, BriefArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = BriefArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: BriefArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let caller = app.caller();
     if let (Some(own), Some(other)) = (caller.as_ref().and_then(|caller| caller.bubble.as_deref()), args.bubble.typed())
         && own != other
@@ -48,12 +33,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let turn = state.turn_to_read(reader.as_deref()).map_err(EngineError::from)?;
     let file = bubble.brief(&turn.agent);
     let text = pairflow_engine::regular::read_text(&file).map_err(|error| {
-        CommandError::world(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
+        CommandError::io(format_args!("cannot read the brief {}: {error}.", file.display())).next("pairflow status")
     })?;
     out.line(format_args!("{}", safe(text.trim_end())))?;
     if reader.is_some() && state.returned_to(&turn.agent).is_some() {
         // The brief says why the work came back. Whether that can be recorded or not, it was read.
-        let _ = app.sender(args.bubble.typed()).and_then(|sender| sender.say(AgentSays::BriefRead));
+        let _ = app.sender(args.bubble.typed()).and_then(|sender| sender.say(AgentRequest::BriefRead));
     }
     Ok(())
 }

@@ -1,17 +1,11 @@
 //! `pairflow commit`: one commit of exactly the approved tree.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{Approval, BubbleState, Command, Phase};
 use pairflow_core::ids::CommitId;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::perform::seen;
 
-use crate::app::{App, fits};
-use crate::args::{BubbleArg, said};
-use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, nonempty, people, status};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow commit login-race --yes
@@ -19,21 +13,21 @@ const EXAMPLES: &str = r#"Examples:
 
 /// Commit the approved snapshot on the bubble's branch
 ///
-/// Returns when the commit is made or could not be made. Nothing is pushed.
+/// Returns when the commit was made or has failed. Nothing is pushed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CommitArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// The commit message, or `-` for stdin; without it the one of the package
-    #[arg(long, short = 'm', value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    /// The commit message, or `-` for stdin [default: the one of the package]
+    #[arg(long, short = 'm', value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub message: Option<String>,
-    /// Commit files outside of the bubble's scope nevertheless
+    /// Commit files outside of the bubble's scope, too
     #[arg(long, requires = "reason")]
     pub override_scope: bool,
-    /// Why the scope does not matter here
-    #[arg(long, value_name = "TEXT", requires = "override_scope", value_parser = said, allow_hyphen_values = true)]
+    /// The reason to ignore the scope
+    #[arg(long, value_name = "TEXT", requires = "override_scope", value_parser = nonempty, allow_hyphen_values = true)]
     pub reason: Option<String>,
     /// Run the repository's own commit hooks
     #[arg(long)]
@@ -41,25 +35,15 @@ pub struct CommitArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "commit",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Commit the approved snapshot on the bubble's branch",
-    hidden: false,
-    human_only: |_| true,
-    args: CommitArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("commit", Decisions, CommitArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = CommitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: CommitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::approved, &args.bubble, "commit")?;
     let message = args.message.as_deref().map(|words| app.message("--message", words)).transpose()?;
     let command = Command::Commit { message, override_scope: args.reason, hooks: args.hooks, author: None };
@@ -68,7 +52,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         // How to take it over was said before the approval; after the commit it is too late for that.
         out.warn(format_args!("{}", notice.text));
     }
-    insist(app, out, args.yes, &state, "")?;
+    require_yes(app, out, args.yes, &state, "")?;
     if args.json {
         let (_, state) = committed(app, out, &bubble, &command)?;
         return status::print_json(app, out, &bubble, &state);
@@ -80,13 +64,19 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 
 /// Insists on a yes to the commit of what is approved; `more` says what else follows. A commit that was asked for already
 /// is only completed.
-pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, state: &BubbleState, more: &str) -> Result<(), CommandError> {
+pub(crate) fn require_yes(
+    app: &App,
+    out: &mut Out,
+    yes: bool,
+    state: &BubbleState,
+    more: &str,
+) -> Result<(), CommandError> {
     let Phase::Approved(Approval { request, commit: None, .. }) = &state.phase else { return Ok(()) };
     let (tree, branch) = (request.tree.short(), &state.rules.bubble_branch);
-    app.insist(out, yes, &format!("Commit the approved tree {tree} of {} on branch {branch}{more}?", state.id))
+    app.require_yes(out, yes, &format!("Commit the approved tree {tree} of {} on branch {branch}{more}?", state.id))
 }
 
-/// Has the commit made, and says so.
+/// Makes the commit and prints it.
 pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command) -> Result<(), CommandError> {
     let (made, state) = committed(app, out, bubble, command)?;
     out.line(format_args!("Committed {made} of bubble {} on branch {}", bubble.id, state.rules.bubble_branch))?;
@@ -94,15 +84,15 @@ pub(crate) fn make(app: &App, out: &mut Out, bubble: &Bubble, command: &Command)
     let hooks = bubble.commit_hooks(&state).unwrap_or_default();
     if matches!(command, Command::Commit { hooks: false, .. }) && !hooks.is_empty() {
         out.note(format_args!(
-            "The repository's own hooks were not run ({}), and this commit stays as it is; before the next one: \
-             `pairflow approve`, then `pairflow commit --hooks`.",
+            "The repository's hooks were not run ({}). To run them for the next commit: `pairflow approve`, then \
+             `pairflow commit --hooks`.",
             hooks.join(", ")
         ));
     }
     Ok(())
 }
 
-/// Has the commit made, and warns of what is not in it.
+/// Makes the commit, and warns about edits that are not in it.
 pub(crate) fn committed(
     app: &App,
     out: &mut Out,
@@ -113,10 +103,13 @@ pub(crate) fn committed(
     warn_of_hooks(out, bubble, command)?;
     let made = bubble.commit(command, &app.hands())?;
     let state = bubble.load()?.state;
-    // What cannot be compared any more has no later edits that could be reported.
+    // Later edits are only reported if the worktree can be compared.
     let later = seen(bubble, &state).map(|seen| seen.differing).unwrap_or_default();
     if !later.is_empty() {
-        out.warn(format_args!("edits after the approval stay in the worktree, uncommitted: {}", later.join(", ")));
+        out.warn(format_args!(
+            "edits after the approval were not committed and stay in the worktree: {}",
+            later.join(", ")
+        ));
     }
     Ok((made.commit, state))
 }
@@ -139,7 +132,7 @@ fn warn_of_hooks(out: &mut Out, bubble: &Bubble, command: &Command) -> Result<()
     }
     let changed = bubble.hooks_changed_by_work(&bubble.load()?.state)?;
     if !changed.is_empty() {
-        out.warn(format_args!("the work changes commit hooks ({}); those of the base are run", changed.join(", ")));
+        out.warn(format_args!("the work changes commit hooks ({}); the hooks of the base are run", changed.join(", ")));
     }
     Ok(())
 }

@@ -2,27 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
+use clap::Subcommand;
 use pairflow_core::bubble::{BubbleState, Command, Phase};
-use pairflow_core::config::{Edit, Explained, Layer, Origin, Set, Setting, changes, resolve};
+use pairflow_core::config::{ConfigSetting, Edit, Explained, Layer, Origin, Set, changes, resolve};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::Person;
-use pairflow_core::rules::{Change, Rules};
+use pairflow_core::rules::{ConfigChange, Rules};
 use pairflow_core::view::timeline::changed;
 use pairflow_engine::config::{LoadError, person_layer};
-use pairflow_engine::detect::{Detected, Found, detect};
+use pairflow_engine::detect::{Detected, DetectedCommand, detect};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::FileState;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::app::{App, unfolded};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::{Grid, Out, Paint};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Grid, Out, Tone, command};
+use crate::app::unfolded;
 
-/// Explain the configuration, or change that of a bubble
+/// Explain the configuration, or change it for a bubble
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  pairflow config explain\n  pairflow config set login-race commands.test='cargo test'\n  pairflow config apply login-race"
@@ -36,13 +33,13 @@ pub struct ConfigArgs {
 /// What can be done with the configuration.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ConfigCommand {
-    /// Show every value and where it comes from
+    /// Show every value and its source
     #[command(after_help = "Example:\n  pairflow config explain login-race")]
     Explain(ExplainArgs),
-    /// Change the configuration of a bubble; what changed is recorded in its log
+    /// Change the configuration of a bubble; the change is recorded in its log
     #[command(after_help = SET_EXAMPLES)]
     Set(SetArgs),
-    /// Put an edited bubble.toml in force: shows the changes and asks
+    /// Apply an edited bubble.toml: shows the changes and asks
     #[command(after_help = "Example:\n  pairflow config apply login-race")]
     Apply(ApplyArgs),
 }
@@ -50,10 +47,10 @@ pub enum ConfigCommand {
 const SET_EXAMPLES: &str = "Examples:
   pairflow config set login-race commands.test='cargo test' max_rounds=12
   pairflow config set login-race scope.allow='[\"src/**\"]'
-  pairflow config set login-race commands.lint=      no lint command any more
+  pairflow config set login-race commands.lint=      remove the lint command
   pairflow config set login-race identity=current    commit as git is configured now
 
-A check whose command changes is run again: what it said before does not count.";
+A check whose command changes is run again; earlier results do not count.";
 
 /// What is not a key of the configuration, but who commits.
 const IDENTITY: &str = "identity";
@@ -61,16 +58,16 @@ const IDENTITY: &str = "identity";
 /// The arguments of `config set`.
 #[derive(Debug, Clone, Args)]
 pub struct SetArgs {
-    /// The bubble; the beginning of its id is enough
+    /// The bubble: its id or a unique beginning of it
     #[arg(value_name = "ID")]
     pub id: String,
-    /// The repository; without it the one around the current directory
+    /// The repository [default: the one of the current directory]
     #[arg(long, value_name = "PATH")]
     pub repo: Option<PathBuf>,
-    /// What to set; a value is written as in a file, a text also without quotes
+    /// What to set; values are written as in a file, text also without quotes
     #[arg(value_name = "KEY=VALUE", required = true)]
-    pub settings: Vec<Setting>,
-    /// Print JSON for programs
+    pub settings: Vec<ConfigSetting>,
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -84,7 +81,7 @@ pub struct ApplyArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print JSON for programs; nothing is asked
+    /// Print JSON and ask nothing
     #[arg(long)]
     pub json: bool,
 }
@@ -95,26 +92,18 @@ pub struct ExplainArgs {
     /// Which bubble; without one, what a new bubble would get
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "config",
-    aliases: &[],
-    group: Group::Other,
-    about: "Explain the configuration, or change that of a bubble",
-    hidden: false,
-    human_only: |matches| matches.subcommand_name() != Some("explain"),
-    args: ConfigArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry =
+    command!("config", Setup, ConfigArgs, run, |matches| matches.subcommand_name() != Some("explain"));
 
 /// The configuration of one bubble or of the next one.
 #[derive(Serialize)]
-struct Explanation {
+struct ExplainedConfig {
     repo: String,
     /// Nothing for what a new bubble would get.
     bubble_id: Option<String>,
@@ -123,8 +112,8 @@ struct Explanation {
     differs: Option<String>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    match ConfigArgs::from_arg_matches(matches).map_err(CommandError::usage)?.command {
+fn run(args: ConfigArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    match args.command {
         ConfigCommand::Explain(args) => show(app, out, &args),
         ConfigCommand::Set(args) => set(app, out, &args),
         ConfigCommand::Apply(args) => apply(app, out, &args),
@@ -144,11 +133,11 @@ fn set(app: &App, out: &mut Out, args: &SetArgs) -> Result<(), CommandError> {
 
 /// Has the bubble's commit made as git says now.
 fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), CommandError> {
-    let [Setting { value: Some(value), .. }] = &args.settings[..] else {
-        return Err(CommandError::usage(format_args!("{IDENTITY} is set alone: {IDENTITY}=current.")));
+    let [ConfigSetting { value: Some(value), .. }] = &args.settings[..] else {
+        return Err(CommandError::usage(format_args!("{IDENTITY} must be set alone: {IDENTITY}=current.")));
     };
     if value != "current" {
-        return Err(CommandError::usage(format_args!("{IDENTITY} can be set to `current` only, not to `{value}`.")));
+        return Err(CommandError::usage(format_args!("{IDENTITY} can only be set to `current`, not to `{value}`.")));
     }
     let before = bubble.load()?.state.about.identity;
     let identity = bubble.adopt_identity()?;
@@ -157,7 +146,7 @@ fn set_identity(out: &mut Out, bubble: &Bubble, args: &SetArgs) -> Result<(), Co
     }
     let author = |author: Option<Person>| json!(author.map(|author| author.to_string()));
     let (old, new) = (author(before.and_then(|identity| identity.author)), author(identity.author));
-    tell(out, bubble, &[Change { key: IDENTITY.to_owned(), old, new }], args.json)
+    tell(out, bubble, &[ConfigChange { key: IDENTITY.to_owned(), old, new }], args.json)
 }
 
 fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError> {
@@ -166,13 +155,13 @@ fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError>
     let changes = match bubble.file_state(&state)? {
         FileState::Edited(edit) => {
             show_edit(out, &bubble, &state, &edit)?;
-            let question = format!("Put these changes in force for bubble {}?", bubble.id);
-            app.insist_unless(args.json, out, args.yes, &question)?;
+            let question = format!("Apply these changes to bubble {}?", bubble.id);
+            app.require_yes_unless(args.json, out, args.yes, &question)?;
             put_in_force(app, &bubble, &state, &edit.rules)?
         }
         FileState::Same | FileState::Gone => Vec::new(),
         FileState::Unusable(LoadError::Invalid(errors)) => return Err((&errors).into()),
-        FileState::Unusable(error) => return Err(CommandError::world(format_args!("{error}."))),
+        FileState::Unusable(error) => return Err(CommandError::io(format_args!("{error}."))),
     };
     tell(out, &bubble, &changes, args.json)
 }
@@ -181,7 +170,7 @@ fn apply(app: &App, out: &mut Out, args: &ApplyArgs) -> Result<(), CommandError>
 pub(crate) fn show_edit(out: &mut Out, bubble: &Bubble, state: &BubbleState, edit: &Edit) -> Result<(), CommandError> {
     bubble.allow(state, &Command::Configure { rules: Box::new(edit.rules.clone()) })?;
     out.note(format_args!("bubble.toml changes the configuration of bubble {}", bubble.id));
-    for Change { key, old, new } in &edit.changes {
+    for ConfigChange { key, old, new } in &edit.changes {
         out.note(format_args!("  {key}: {} -> {}", whole(old), whole(new)));
     }
     Ok(())
@@ -202,7 +191,7 @@ pub(crate) fn put_in_force(
     bubble: &Bubble,
     seen: &BubbleState,
     rules: &Rules,
-) -> Result<Vec<Change>, CommandError> {
+) -> Result<Vec<ConfigChange>, CommandError> {
     let state = bubble.configure(seen, rules)?;
     let changes = changes(&seen.rules, &state.rules);
     if !changes.is_empty() && state.phase != Phase::Created {
@@ -211,12 +200,12 @@ pub(crate) fn put_in_force(
     Ok(changes)
 }
 
-fn tell(out: &mut Out, bubble: &Bubble, changes: &[Change], json: bool) -> Result<(), CommandError> {
+fn tell(out: &mut Out, bubble: &Bubble, changes: &[ConfigChange], json: bool) -> Result<(), CommandError> {
     if json {
         return out.json("config_changed/1", &Changed { bubble_id: &bubble.id, changes });
     }
     if changes.is_empty() {
-        return out.line(format_args!("Nothing changes in bubble {}", bubble.id));
+        return out.line(format_args!("Nothing changed in bubble {}", bubble.id));
     }
     out.line(format_args!("Changed the configuration of bubble {}", bubble.id))?;
     changes.iter().try_for_each(|change| out.line(format_args!("  {}", changed(change))))
@@ -226,7 +215,7 @@ fn tell(out: &mut Out, bubble: &Bubble, changes: &[Change], json: bool) -> Resul
 #[derive(Serialize)]
 struct Changed<'a> {
     bubble_id: &'a BubbleId,
-    changes: &'a [Change],
+    changes: &'a [ConfigChange],
 }
 
 fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError> {
@@ -237,10 +226,10 @@ fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError
     let mut grid = Grid::new(&["KEY", "VALUE", "SOURCE"]).whole();
     for row in &explanation.values {
         let (value, dim) = shown(&row.value);
-        let source = if row.source == Origin::Default { Paint::Dim } else { Paint::Plain };
+        let source = if row.source == Origin::Default { Tone::Faint } else { Tone::Plain };
         grid.row([
-            (Paint::Bold, row.key.to_owned()),
-            (if dim { Paint::Dim } else { Paint::Plain }, value),
+            (Tone::Strong, row.key.to_owned()),
+            (if dim { Tone::Faint } else { Tone::Plain }, value),
             (source, row.source.to_string()),
         ]);
     }
@@ -257,21 +246,21 @@ fn show(app: &App, out: &mut Out, args: &ExplainArgs) -> Result<(), CommandError
     Ok(())
 }
 
-/// Says which commands a new bubble would get because nobody set any.
-fn note_detected(explanation: &Explanation, out: &mut Out) {
+/// Prints the commands that are detected for a new bubble if none are set.
+fn note_detected(explanation: &ExplainedConfig, out: &mut Out) {
     let set = |key: &str| explanation.values.iter().any(|row| row.key == key && !row.value.is_null());
     if ["commands.test", "commands.typecheck", "commands.lint"].into_iter().any(set) {
         return;
     }
     let Detected { test, typecheck, lint, setup } = detect(Path::new(&explanation.repo));
     for (key, found) in [("test", test), ("typecheck", typecheck), ("lint", lint), ("setup", setup)] {
-        if let Some(Found { command, because }) = found {
-            out.note(format_args!("commands.{key} is not set; a new bubble would get: {command} (found in {because})"));
+        if let Some(DetectedCommand { command, because }) = found {
+            out.note(format_args!("commands.{key} is not set; a new bubble would use: {command} (found in {because})"));
         }
     }
 }
 
-fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
+fn explain(app: &App, arg: &BubbleArg) -> Result<ExplainedConfig, CommandError> {
     if arg.typed().is_some() {
         let bubble = app.bubble(arg, "config explain")?;
         let state = bubble.load()?.state;
@@ -281,17 +270,17 @@ fn explain(app: &App, arg: &BubbleArg) -> Result<Explanation, CommandError> {
             _ => from_log(app, &bubble, &state)?,
         };
         let repo = bubble.control.repo().display().to_string();
-        return Ok(Explanation { repo, bubble_id: Some(bubble.id.to_string()), values, differs });
+        return Ok(ExplainedConfig { repo, bubble_id: Some(bubble.id.to_string()), values, differs });
     }
     let place = app.place(arg.repo.as_deref())?;
     let root = place.repo.root.display().to_string();
     let mut layers = app.layers(&place.repo.root, None, Layer::default())?;
-    // What `create` falls back to stands below every file.
+    // Defaults of `create` come below every file.
     if let Some(branch) = place.repo.current_branch() {
         layers.user.base_branch.get_or_insert_with(|| Set::default(branch));
     }
     layers.user.repo_path.get_or_insert_with(|| Set::default(root.clone()));
-    Ok(Explanation { repo: root, bubble_id: None, values: layers.explain(), differs: None })
+    Ok(ExplainedConfig { repo: root, bubble_id: None, values: layers.explain(), differs: None })
 }
 
 /// What a start would record.
@@ -304,7 +293,7 @@ fn from_files(app: &App, bubble: &Bubble) -> Result<Vec<Explained>, CommandError
 fn from_log(app: &App, bubble: &Bubble, state: &BubbleState) -> Result<Vec<Explained>, CommandError> {
     let user = person_layer(&app.engine()?.dirs.config).map_err(|error| match &error {
         LoadError::Invalid(errors) => errors.into(),
-        other => CommandError::world(format_args!("{other}.")),
+        other => CommandError::io(format_args!("{other}.")),
     })?;
     Ok(bubble.subject(state).explain(bubble.config_lines()?, &user))
 }

@@ -1,62 +1,48 @@
-//! `pairflow create`: a new bubble, not started yet.
+//! `pairflow create` and `pairflow new`: make a bubble for a task; `new` also starts it.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::ids::BubbleId;
 use pairflow_core::rules::Agents;
 use serde::Serialize;
 
-use crate::app::{App, Order};
+use super::{App, Args, CommandEntry, CommandError, Out, TextLine, Tone, command, nonempty, people, start};
+use crate::app::BubbleRequest;
 use crate::args::SetupArgs;
-use crate::args::said;
-use crate::commands::start;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
 
-const EXAMPLES: &str = r#"Examples:
+const CREATE_EXAMPLES: &str = r#"Examples:
   pairflow create --id login-race --base main --task "fix the login race" --test "cargo test"
   pairflow create --id login-race --task @task.md --pair codex,claude --yes --start
 
-What a script of `--driver script` says: `pairflow start --help`, and all of it in docs/script.md."#;
+`pairflow start --help` shows a script for `--driver script`; docs/script.md describes it."#;
 
 /// How wide the labels are, the gap included, unless a check has a longer name.
 const LABEL_WIDTH: usize = 9;
 
-/// Make a bubble for a task
+/// Create a bubble for a task
 ///
 /// The commands that check the work are detected, shown, and confirmed once per repository.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = CREATE_EXAMPLES)]
 pub struct CreateArgs {
-    /// The bubble's id; without it made out of the task
+    /// The bubble's id [default: made from the task]
     #[arg(long, value_name = "ID")]
     pub id: Option<BubbleId>,
-    /// The task: text, `@FILE`, a file, or `-` for stdin; without it an editor opens
-    #[arg(long, value_name = "TEXT|@FILE|FILE|-", value_parser = said, allow_hyphen_values = true)]
+    /// The task: text, `@FILE`, a file, or `-` for stdin [default: opens an editor]
+    #[arg(long, value_name = "TEXT|@FILE|FILE|-", value_parser = nonempty, allow_hyphen_values = true)]
     pub task: Option<String>,
-    /// Start it at once
+    /// Start it, too
     #[arg(long)]
     pub start: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// How it is set up
     #[command(flatten)]
     pub setup: SetupArgs,
-    /// Print JSON for programs
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "create",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Make a bubble for a task",
-    hidden: false,
-    human_only: |_| true,
-    args: CreateArgs::augment_args,
-    run,
-};
+pub const CREATE: CommandEntry = command!("create", Bubbles, CreateArgs, create, people);
 
 /// A new bubble as programs see it.
 #[derive(Serialize)]
@@ -74,10 +60,9 @@ struct Created<'a> {
     acceptance_criteria: &'a [String],
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = CreateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn create(args: CreateArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let task = app.task("pairflow create --task", args.task.as_deref())?;
-    let order = Order { id: args.id, task, setup: &args.setup, starts: args.start };
+    let order = BubbleRequest { id: args.id, task, setup: &args.setup, starts: args.start };
     let (bubble, state) = app.make(out, order)?;
     if !args.json {
         show(out, &state)?;
@@ -98,8 +83,9 @@ pub(crate) fn show(out: &mut Out, state: &BubbleState) -> Result<(), CommandErro
     let rules = &state.rules;
     let longest = rules.checks.iter().map(|check| check.name.len()).max().unwrap_or_default();
     let width = (longest + 1).max(LABEL_WIDTH);
-    let mut row =
-        |label: &str, text: String| out.paint(&Line::new().add(Paint::Dim, format!("{label:<width$}")).plain(text));
+    let mut row = |label: &str, text: String| {
+        out.paint(&TextLine::new().add(Tone::Faint, format!("{label:<width$}")).plain(text))
+    };
     row("bubble", state.id.to_string())?;
     row("repo", state.about.repo.clone())?;
     row("base", rules.base_branch.clone())?;
@@ -135,4 +121,46 @@ fn created(state: &BubbleState) -> Created<'_> {
         confirmed: &state.about.confirmed,
         acceptance_criteria: &state.about.acceptance_criteria,
     }
+}
+
+const NEW_EXAMPLES: &str = r#"Examples:
+  pairflow new "fix the login race"
+  pairflow new @task.md --pair claude,codex"#;
+
+/// Create a bubble for a task and start it
+///
+/// By default the id is made from the text, and the base is the current branch of this repository.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = NEW_EXAMPLES)]
+pub struct NewArgs {
+    /// The task: text, `@FILE`, a file, or `-` for stdin [default: opens an editor]
+    #[arg(value_name = "TEXT")]
+    pub text: Vec<String>,
+    /// The bubble's id [default: made from the text]
+    #[arg(long, value_name = "ID")]
+    pub id: Option<BubbleId>,
+    /// Wait for the checks on the base, and fail if one of them fails there
+    #[arg(long)]
+    pub ci: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// How it is set up
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// The line of the table.
+pub const NEW: CommandEntry = command!("new", Everyday, NewArgs, new, people);
+
+fn new(args: NewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let words = args.text.join(" ");
+    let task = app.task("pairflow new", (!args.text.is_empty()).then_some(words.as_str()))?;
+    let (bubble, made) = app.make(out, BubbleRequest { id: args.id, task, setup: &args.setup, starts: true })?;
+    if !args.json {
+        show(out, &made)?;
+    }
+    let state = start::begin_new(app, out, &bubble)?;
+    let state = start::on_base(app, out, (&bubble, state), args.ci, args.json)?;
+    if args.json { print_json(out, &state) } else { start::tell(out, &state) }
 }

@@ -1,19 +1,14 @@
-//! `pairflow delete`: removes a bubble, after archiving it.
+//! `pairflow delete` and `pairflow restore`: archive a bubble, and bring it back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::Phase;
 use pairflow_core::ids::BubbleId;
 use serde::Serialize;
 
-use crate::app::{App, fits};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, people, status};
 
-/// Remove a bubble's worktree and files, after archiving log and branch
+/// Archive a bubble, then remove its worktree and files
 ///
 /// Deletes your own bubbles only. For a foreign bubble it prints how to remove it by hand.
 #[derive(Debug, Clone, Args)]
@@ -25,7 +20,7 @@ pub struct DeleteArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print what is kept and where, as JSON for programs
+    /// Print where the archive is, as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -40,19 +35,9 @@ struct Deleted<'a> {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "delete",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Remove a bubble's worktree and files, after archiving log and branch",
-    hidden: false,
-    human_only: |_| true,
-    args: DeleteArgs::augment_args,
-    run,
-};
+pub const DELETE: CommandEntry = command!("delete", Bubbles, DeleteArgs, delete, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = DeleteArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn delete(args: DeleteArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let found = app.bubble_that(fits::finished, &args.bubble, "delete");
     let bubble = found.map_err(|error| foreign(app, &args.bubble).unwrap_or(error))?;
     if let Some(typed) = args.bubble.typed().filter(|typed| *typed != bubble.id.as_str()) {
@@ -67,10 +52,10 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
             format!("bubble {} is {}; to delete an active bubble, type its full id.", state.id, state.phase.name());
         return Err(CommandError::refused(message).next(format_args!("pairflow delete {}", state.id)));
     }
-    let going = if state.phase.is_final() { "" } else { "It is still going on and will be cancelled. " };
+    let going = if state.phase.is_final() { "" } else { "It is still active and will be cancelled. " };
     let unmerged = matches!(state.phase, Phase::Done(_)) && state.gate.merged.is_none();
     let kept = if unmerged { "Its commit is not merged yet; the archive keeps it. " } else { "" };
-    app.insist(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, state.phase.name()))?;
+    app.require_yes(out, args.yes, &format!("{going}{kept}Delete bubble {} ({})?", bubble.id, state.phase.name()))?;
     let archived = bubble.delete(&app.hands())?;
     if args.json {
         let branch_checked_out_at = archived.branch_kept.as_deref();
@@ -79,13 +64,13 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     out.line(format_args!("Deleted bubble {}", bubble.id))?;
     out.note(format_args!("Archive: {}", archived.dir.display()));
-    out.note(format_args!("To bring it back: pairflow restore {}", bubble.id));
+    out.note(format_args!("To restore it: pairflow restore {}", bubble.id));
     if let Some(name) = &archived.r#ref {
         out.note(format_args!("Branch tip: {name}"));
     }
     if let Some(at) = &archived.branch_kept {
         out.warn(format_args!(
-            "the branch {} stays, because it is checked out at {}",
+            "the branch {} was kept: it is checked out at {}",
             state.rules.bubble_branch,
             at.display()
         ));
@@ -104,4 +89,43 @@ fn foreign(app: &App, arg: &BubbleArg) -> Option<CommandError> {
     let message =
         format!("bubble {} is foreign: {}; pairflow deletes only your own bubbles.{remove}", bubble.id, notice.why);
     Some(CommandError::refused(message).next(notice.next))
+}
+
+/// Restore a deleted bubble from its archive
+///
+/// Log, branch, snapshots and files come back as they were. A bubble that was still active stays cancelled. The newest of
+/// several archives is used.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow restore login-race")]
+pub struct RestoreArgs {
+    /// The bubble, by its full id
+    #[arg(value_name = "ID")]
+    pub name: BubbleId,
+    /// The repository [default: the one of the current directory]
+    #[arg(long, value_name = "PATH")]
+    pub repo: Option<PathBuf>,
+    /// Print the new status as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const RESTORE: CommandEntry = command!("restore", Bubbles, RestoreArgs, restore, people);
+
+fn restore(args: RestoreArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let place = app.place(args.repo.as_deref())?;
+    let restored = app.engine()?.restore(&place.repo.root, &args.name)?;
+    let (bubble, state) = (&restored.bubble, &restored.state);
+    if let Some(why) = &restored.without_worktree {
+        out.warn(format_args!("the worktree was not restored: {why}"));
+    }
+    if args.json {
+        return status::print_json(app, out, bubble, state);
+    }
+    out.line(format_args!("Restored bubble {} ({})", bubble.id, state.phase.name()))?;
+    if let Some(workspace) = state.evidence.workspace.as_ref().filter(|_| restored.without_worktree.is_none()) {
+        out.note(format_args!("The work is at {} on branch {}", workspace.path, state.rules.bubble_branch));
+    }
+    out.next(format_args!("pairflow status {}", bubble.id));
+    Ok(())
 }

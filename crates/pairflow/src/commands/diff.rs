@@ -1,48 +1,34 @@
 //! `pairflow diff`: what was changed.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::facts::FileChange;
 use pairflow_core::ids::BubbleId;
 use pairflow_engine::verbs::{DiffOf, diff, patch};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, anyone, command};
 
 /// Show what a bubble changed
 ///
-/// On a terminal the text is made safe; piped, it is the exact patch, which `git apply` takes.
+/// Piped, it is the exact patch for `git apply`; on a terminal, control characters are made visible.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow diff login-race --stat\n  pairflow diff login-race --round 2")]
 pub struct DiffArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Only what this round changed
+    /// Only the changes of this round
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub round: Option<u32>,
-    /// Only files and numbers of lines
+    /// Only files and line counts
     #[arg(long)]
     pub stat: bool,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "diff",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show what a bubble changed",
-    hidden: false,
-    human_only: anyone,
-    args: DiffArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("diff", Reading, DiffArgs, run, anyone);
 
 /// A difference as programs see it.
 #[derive(Serialize)]
@@ -53,8 +39,7 @@ struct Difference<'a> {
     patch: Option<String>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = DiffArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: DiffArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "diff", out)?;
     let state = bubble.load()?.state;
     let of = args.round.map_or(DiffOf::Everything, DiffOf::Round);
@@ -76,6 +61,6 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 }
 
 fn nothing(id: &BubbleId, out: &mut Out) -> Result<(), CommandError> {
-    out.note(format_args!("Nothing was changed in bubble {id}"));
+    out.note(format_args!("No changes in bubble {id}"));
     Ok(())
 }

@@ -2,25 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::ids::AgentId;
 use pairflow_engine::engine::{EngineError, environment};
 use pairflow_engine::git::insist_on_plain_path;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow env login-race --agent codex
   eval "$(pairflow env login-race --agent codex)""#;
 
-/// Print the variables with which an agent joins a bubble
+/// Print the environment that an agent needs to join a bubble
 ///
-/// Makes a new token for the agent; an older one is void from then on.
+/// Creates a new token for the agent; older ones become invalid.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct EnvArgs {
@@ -30,22 +25,13 @@ pub struct EnvArgs {
     /// The agent that joins
     #[arg(long, value_name = "AGENT")]
     pub agent: AgentId,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "env",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Print the variables with which an agent joins a bubble",
-    hidden: false,
-    human_only: |_| true,
-    args: EnvArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("env", Bubbles, EnvArgs, run, people);
 
 /// The variables as programs see them.
 #[derive(Serialize)]
@@ -56,8 +42,7 @@ struct Joining<'a> {
     env: BTreeMap<String, String>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = EnvArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: EnvArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "env")?;
     // What is printed here is used as it is, so it must not differ from the real path.
     insist_on_plain_path(bubble.control.repo()).map_err(EngineError::from)?;

@@ -4,20 +4,18 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::view::export::{Checked, render};
+use clap::ArgMatches;
+use pairflow_core::view::export::{VerifiedClaim, render};
 use pairflow_engine::verbs::export;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::{CommandError, Exit};
-use crate::out::Out;
 use pairflow_engine::regular;
 
-/// Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, command};
+
+/// Write a report of a bubble as one HTML page
 ///
-/// The page needs nothing else: no script, no network. Only reads; ends with 5 if something of the log does not hold.
+/// Contains verdict, timeline, findings, changes and receipts, without scripts or network access. Exits with 5 if something
+/// in the log does not hold.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow bubble export login-race --html\n  \
                         pairflow export login-race --html --out report.html --force\n  \
@@ -29,7 +27,7 @@ pub struct ExportArgs {
     /// Write HTML; there is no other format
     #[arg(long)]
     pub html: bool,
-    /// Where to write; `-` is stdout, and without it `<ID>.html` in the current directory
+    /// The file to write, or `-` for stdout [default: `<ID>.html` in the current directory]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Replace the file if it exists
@@ -38,24 +36,14 @@ pub struct ExportArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "export",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Write a bubble as one HTML page: verdict, timeline, findings, changes, receipts",
-    hidden: false,
-    human_only: writes,
-    args: ExportArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("export", Reading, ExportArgs, run, writes);
 
 /// An agent may read the page; a file anywhere is for a person to ask for.
 fn writes(matches: &ArgMatches) -> bool {
     matches.get_one::<PathBuf>("out").is_none_or(|file| file != Path::new("-"))
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ExportArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ExportArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "export", out)?;
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", bubble.id)));
     let to_stdout = file == Path::new("-");
@@ -72,15 +60,15 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         let written = if args.force { replace(&path, page.as_bytes()) } else { create(&path, page.as_bytes()) };
         written.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => exists(&path, bubble.id.as_str()),
-            _ => CommandError::world(format_args!("cannot write {}: {error}.", path.display())),
+            _ => CommandError::cannot("write", path.display(), error),
         })?;
         out.line(format_args!("Wrote {}", path.display()))?;
     }
-    held(&export.checked, out)
+    held(&export.verified, out)
 }
 
 /// Says what does not hold, as `verify` does.
-fn held(checked: &[Checked], out: &mut Out) -> Result<(), CommandError> {
+fn held(checked: &[VerifiedClaim], out: &mut Out) -> Result<(), CommandError> {
     let wrong: Vec<_> = checked.iter().filter_map(|one| Some((&one.what, one.problem.as_ref()?))).collect();
     if wrong.is_empty() {
         return Ok(());
@@ -94,19 +82,19 @@ fn held(checked: &[Checked], out: &mut Out) -> Result<(), CommandError> {
 
 fn exists(path: &Path, id: &str) -> CommandError {
     let shown = path.display();
-    CommandError::refused(format_args!("{shown} exists already."))
+    CommandError::refused(format_args!("{shown} already exists."))
         .next(format_args!("pairflow export {id} --html --out {shown} --force"))
 }
 
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = regular::create_new(path, 0o666)?;
     file.write_all(bytes).inspect_err(|_| {
-        // Half a page is worse than none; that there is none is told by the error.
+        // Half a page is worse than none, and the error is reported.
         let _ = fs::remove_file(path);
     })
 }
 
-/// Replaces the file in one step, so that nobody sees half a page.
+/// Replaces the file in one step, so that it is never half written.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));

@@ -1,16 +1,11 @@
 //! `pairflow findings`: the ledger.
 
-use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::findings::{Row, Shown};
+use pairflow_core::findings::{ReproducerState, Row};
 use pairflow_core::view::ledger::{LedgerShown, SCHEMA};
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::{Grid, Line, Out, Paint};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Grid, Out, TextLine, Tone, anyone, command};
 
-/// Show every finding of a bubble, and where it stands
+/// Show every finding of a bubble and its state
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow findings login-race\n  pairflow findings login-race --history\n  \
                         pairflow findings login-race --json")]
@@ -18,35 +13,25 @@ pub struct FindingsArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Show what happened to each
+    /// Show the history of each finding
     #[arg(long)]
     pub history: bool,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "findings",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show every finding of a bubble, and where it stands",
-    hidden: false,
-    human_only: anyone,
-    args: FindingsArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("findings", Reading, FindingsArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = FindingsArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: FindingsArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "findings", out)?;
     let state = bubble.load()?.state;
     if args.json {
         return out.json(SCHEMA, &LedgerShown::of(&state));
     }
     if state.ledger.rows.is_empty() {
-        return out.line(format_args!("No finding has been filed in bubble {}.", state.id));
+        return out.line(format_args!("There are no findings in bubble {}", state.id));
     }
     if args.history {
         return state.ledger.rows.iter().try_for_each(|row| history(out, row));
@@ -54,11 +39,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mut grid = Grid::new(&["ID", "SEV", "STATE", "WHERE", "FINDING"]);
     for row in &state.ledger.rows {
         let cells = [
-            (Paint::Bold, row.id.to_string()),
+            (Tone::Strong, row.id.to_string()),
             (paint(row), row.severity.to_string()),
-            (Paint::Plain, stand(row)),
-            (Paint::Dim, place(row)),
-            (Paint::Plain, row.title.clone()),
+            (Tone::Plain, stand(row)),
+            (Tone::Faint, place(row)),
+            (Tone::Plain, row.title.clone()),
         ];
         grid.row(cells);
     }
@@ -69,24 +54,24 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
 }
 
-fn paint(row: &Row) -> Paint {
+fn paint(row: &Row) -> Tone {
     match row.blocks() {
-        true => Paint::Bad,
-        false if row.is_open() => Paint::Warn,
-        false => Paint::Dim,
+        true => Tone::Bad,
+        false if row.is_open() => Tone::Warn,
+        false => Tone::Faint,
     }
 }
 
-/// Where a row stands, in a few words.
+/// Returns the state of a finding in a few words.
 fn stand(row: &Row) -> String {
     let closed = if row.settled && matches!(row.state.name(), "fixed" | "disputed") { ", closed" } else { "" };
     let late = if row.late() { ", late" } else { "" };
     let proof = match row.reproducer.as_ref().map(|one| one.stand) {
-        Some(Shown::Fails) => ", reproducer fails",
-        Some(Shown::Passes) => ", reproducer passes",
-        Some(Shown::Dropped) => ", reproducer dropped",
+        Some(ReproducerState::Fails) => ", reproducer fails",
+        Some(ReproducerState::Passes) => ", reproducer passes",
+        Some(ReproducerState::Dropped) => ", reproducer dropped",
         None if row.withdrawn > 0 => ", reproducer withdrawn",
-        Some(Shown::Pending) | None => "",
+        Some(ReproducerState::Pending) | None => "",
     };
     format!("{}{closed}{late}{proof}", row.stands())
 }
@@ -101,15 +86,15 @@ fn place(row: &Row) -> String {
 
 fn history(out: &mut Out, row: &Row) -> Result<(), CommandError> {
     let head = format!("{} {} {}", row.id, row.severity, row.title);
-    out.paint(&Line::new().add(paint(row), head).add(Paint::Dim, format!("  {}  {}", stand(row), place(row))))?;
+    out.paint(&TextLine::new().add(paint(row), head).add(Tone::Faint, format!("  {}  {}", stand(row), place(row))))?;
     for text in [&row.detail, &row.suggestion].into_iter().filter(|text| !text.trim().is_empty()) {
-        out.paint(&Line::new().add(Paint::Plain, format!("    {text}")))?;
+        out.paint(&TextLine::new().add(Tone::Plain, format!("    {text}")))?;
     }
     for change in &row.history {
         let closed = if change.settled { " and closed" } else { "" };
         let note = if change.note.is_empty() { String::new() } else { format!(": {}", change.note) };
         let line = format!("  r{:<3} {} by {}{closed}{note}", change.round, change.to.told(change.settled), change.by);
-        out.paint(&Line::new().add(Paint::Dim, line))?;
+        out.paint(&TextLine::new().add(Tone::Faint, line))?;
     }
     Ok(())
 }

@@ -2,48 +2,37 @@
 
 use std::path::Path;
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::safe::safe_line;
 use pairflow_core::time::Timestamp;
 use pairflow_core::view::inbox::{InboxItem, inbox};
-use pairflow_core::view::{StateFields, title};
+use pairflow_core::view::status::state_tone;
+use pairflow_core::view::{StateFields, age, title};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::git::GitError;
 use serde::Serialize;
 
-use crate::app::{App, Reach};
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group, HOME, anyone};
-use crate::exit::CommandError;
-use crate::out::{Grid, Line, Out, Paint, age};
+use super::{App, Args, CommandEntry, CommandError, Grid, Out, RepoArg, TextLine, Tone, anyone, command};
+use crate::app::RepoScope;
+use crate::entry::HOME;
 
 /// Show what waits for you, then all bubbles
 ///
-/// Inside a repository its bubbles are shown, elsewhere those of every repository that has some.
+/// Shows the bubbles of the current repository; outside of one, those of all known repositories.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow")]
 pub struct HomeArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: HOME,
-    aliases: &[],
-    group: Group::Daily,
-    about: "Show what waits for you, then all bubbles",
-    hidden: false,
-    human_only: anyone,
-    args: HomeArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!(HOME, Everyday, HomeArgs, run, anyone);
 
 /// Everything that a bare `pairflow` shows.
 #[derive(Serialize)]
@@ -51,7 +40,7 @@ struct Home {
     repositories: Vec<String>,
     /// Oldest first.
     waiting: Vec<Waiting>,
-    bubbles: Vec<Row>,
+    bubbles: Vec<BubbleRow>,
     /// Repositories that could not be read, foreign bubbles, and worktrees that are gone.
     problems: Vec<String>,
 }
@@ -69,7 +58,7 @@ pub(crate) struct Waiting {
 
 /// One bubble; what cannot be read has only a problem.
 #[derive(Serialize)]
-struct Row {
+struct BubbleRow {
     repo: String,
     bubble_id: BubbleId,
     state: Option<StateName>,
@@ -82,10 +71,9 @@ struct Row {
     problem: Option<String>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = HomeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let reach = app.reach(args.repo.repo.as_deref())?;
-    let home = look(app, &reach)?;
+fn run(args: HomeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let repo_scope = app.repo_scope(args.repo.repo.as_deref())?;
+    let home = look(app, &repo_scope)?;
     if args.json {
         return out.json("home/1", &home);
     }
@@ -93,30 +81,30 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         out.warn(format_args!("{problem}"));
     }
     if home.bubbles.is_empty() {
-        return begin(&reach, out);
+        return suggest_first_bubble(&repo_scope, out);
     }
     waiting(app, &home, out)?;
     out.line(format_args!(""))?;
     table(app, &home, out)?;
-    let moving = |row: &Row| {
+    let moving = |row: &BubbleRow| {
         row.foreign.is_none() && matches!(row.state, Some(StateName::PreparingWorkspace | StateName::Running))
     };
     if home.bubbles.iter().any(|row| moving(row) && !row.paused) && !app.supervised()? {
-        out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
+        out.warn(format_args!("no supervisor is running, so nothing happens"));
         out.next(format_args!("pairflow supervise"));
     }
     Ok(())
 }
 
 /// Looks at every bubble in reach.
-fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
+fn look(app: &App, repo_scope: &RepoScope) -> Result<Home, CommandError> {
     let mut home = Home {
-        repositories: reach.roots.iter().map(|root| root.display().to_string()).collect(),
+        repositories: repo_scope.roots.iter().map(|root| root.display().to_string()).collect(),
         waiting: Vec::new(),
         bubbles: Vec::new(),
         problems: Vec::new(),
     };
-    for found in app.found(reach)? {
+    for found in app.found(repo_scope)? {
         let bubbles = match found.bubbles {
             Ok(bubbles) => bubbles,
             Err(error) => {
@@ -127,85 +115,76 @@ fn look(app: &App, reach: &Reach) -> Result<Home, CommandError> {
         for listed in bubbles {
             let (id, root) = (listed.bubble.id.clone(), &found.root);
             if let Some(why) = &listed.foreign {
-                let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, root));
+                let notice = listed.bubble.notice_of(why).map(|line| repo_scope.line(&line, root));
                 home.problems.push(format!("bubble {id} is foreign: {}; next: {}", notice.why, notice.next));
             } else if let Ok(state) = &listed.state {
-                home.waiting.extend(items(reach, root, state));
-                home.problems.extend(troubled(reach, &listed.bubble, state));
+                home.waiting.extend(items(repo_scope, root, state));
+                home.problems.extend(worktree_warning(repo_scope, &listed.bubble, state));
             }
             let foreign = listed.foreign.map(|why| why.to_string());
-            let row = Row::new(root, id, listed.state.map_err(|error| CommandError::from(error).message));
-            home.bubbles.push(Row { foreign, ..row });
+            let row = BubbleRow::new(root, id, listed.state.map_err(|error| CommandError::from(error).message));
+            home.bubbles.push(BubbleRow { foreign, ..row });
         }
     }
     home.waiting.sort_by_key(|waiting| waiting.item.since);
     Ok(home)
 }
 
-/// Says that the worktree of a bubble that still goes on is gone, or cannot be used.
-fn troubled(reach: &Reach, bubble: &Bubble, state: &BubbleState) -> Option<String> {
-    let again = reach.line(&format!("pairflow resume {}", state.id), bubble.control.repo());
+/// Returns a warning if the worktree of an active bubble is gone or unusable.
+fn worktree_warning(repo_scope: &RepoScope, bubble: &Bubble, state: &BubbleState) -> Option<String> {
+    let again = repo_scope.line(&format!("pairflow resume {}", state.id), bubble.control.repo());
     match bubble.worktree_problem(state).filter(|_| !state.phase.is_final())? {
         GitError::WorktreeGone { .. } => {
-            Some(format!("the worktree of bubble {} is gone; make it again: {again}", state.id))
+            Some(format!("the worktree of bubble {} is gone; restore it with: {again}", state.id))
         }
-        other => Some(format!("bubble {}: {other}; repair it with '{again}'", state.id)),
+        other => Some(format!("bubble {}: {other}; repair it with: {again}", state.id)),
     }
 }
 
 /// Returns what waits for the person in one bubble, with command lines that work from the place of the call.
-pub(crate) fn items(reach: &Reach, root: &Path, state: &BubbleState) -> Vec<Waiting> {
+pub(crate) fn items(repo_scope: &RepoScope, root: &Path, state: &BubbleState) -> Vec<Waiting> {
     let told = |mut item: InboxItem| {
-        item.answer = item.answer.iter().map(|line| reach.line(line, root)).collect();
-        let reading = reach.line(&item.reading(), root);
+        item.answer = item.answer.iter().map(|line| repo_scope.line(line, root)).collect();
+        let reading = repo_scope.line(&item.reading(), root);
         Waiting { repo: root.display().to_string(), item, reading }
     };
     inbox(state).into_iter().map(told).collect()
 }
 
-impl Row {
+impl BubbleRow {
     fn new(root: &Path, bubble_id: BubbleId, state: Result<BubbleState, String>) -> Self {
-        let repo = root.display().to_string();
+        let mut row = Self {
+            repo: root.display().to_string(),
+            bubble_id,
+            state: None,
+            paused: false,
+            foreign: None,
+            active_agent: None,
+            round: 0,
+            created_at: None,
+            task_title: String::new(),
+            problem: None,
+        };
         match state {
-            Err(problem) => Self {
-                repo,
-                bubble_id,
-                state: None,
-                paused: false,
-                foreign: None,
-                active_agent: None,
-                round: 0,
-                created_at: None,
-                task_title: String::new(),
-                problem: Some(problem),
-            },
+            Err(problem) => row.problem = Some(problem),
             Ok(state) => {
-                let fields = StateFields::of(&state);
-                Self {
-                    repo,
-                    bubble_id,
-                    state: Some(fields.state),
-                    paused: fields.paused,
-                    foreign: None,
-                    active_agent: fields.active_agent,
-                    round: fields.round,
-                    created_at: Some(state.about.created_at),
-                    task_title: title(&state.about.task).to_owned(),
-                    problem: None,
-                }
+                let StateFields { state: name, paused, active_agent, round, .. } = StateFields::of(&state);
+                (row.state, row.paused, row.active_agent, row.round) = (Some(name), paused, active_agent, round);
+                (row.created_at, row.task_title) = (Some(state.about.created_at), title(&state.about.task).to_owned());
             }
         }
+        row
     }
 }
 
-fn begin(reach: &Reach, out: &mut Out) -> Result<(), CommandError> {
-    match reach.roots.as_slice() {
-        [root] if reach.place.is_some() => {
+fn suggest_first_bubble(repo_scope: &RepoScope, out: &mut Out) -> Result<(), CommandError> {
+    match repo_scope.roots.as_slice() {
+        [root] if repo_scope.place.is_some() => {
             out.line(format_args!("There is no bubble in {} yet", root.display()))?;
-            out.next(format_args!("{}", reach.line("pairflow new \"what to do\"", root)));
+            out.next(format_args!("{}", repo_scope.line("pairflow new \"what to do\"", root)));
         }
         _ => {
-            out.line(format_args!("There is no bubble yet, and this is no git repository."))?;
+            out.line(format_args!("There is no bubble yet, and this is not a git repository."))?;
             out.next(format_args!("pairflow demo, or in a repository: pairflow new \"what to do\""));
         }
     }
@@ -214,20 +193,20 @@ fn begin(reach: &Reach, out: &mut Out) -> Result<(), CommandError> {
 
 fn waiting(app: &App, home: &Home, out: &mut Out) -> Result<(), CommandError> {
     if home.waiting.is_empty() {
-        return out.paint(&Line::new().add(Paint::Good, "Nothing waits for you."));
+        return out.paint(&TextLine::new().add(Tone::Good, "Nothing waits for you."));
     }
     let now = app.clock.now().ts;
-    out.paint(&Line::new().add(Paint::Bold, format!("Waiting for you: {}", home.waiting.len())))?;
+    out.paint(&TextLine::new().add(Tone::Strong, format!("Waiting for you: {}", home.waiting.len())))?;
     for Waiting { item, reading, .. } in &home.waiting {
         let since = format!("{:>6}", age(item.since, now));
         let who = format!("{}, {}: ", item.bubble_id, called(item));
         let room = out.columns().unwrap_or(usize::MAX).saturating_sub(since.len() + 4 + who.len()).max(20);
-        let line = Line::new().add(Paint::Dim, since).plain("  ").add(Paint::Bold, who);
+        let line = TextLine::new().add(Tone::Faint, since).plain("  ").add(Tone::Strong, who);
         let question = safe_line(&item.question, room);
-        out.paint(&line.piece(Paint::Warn, &question))?;
+        out.paint(&line.piece(Tone::Warn, &question))?;
         let answer = if item.is_read_in(&question) { item.answer.first() } else { Some(reading) };
         if let Some(answer) = answer {
-            out.paint(&Line::new().plain(" ".repeat(8)).plain(answer))?;
+            out.paint(&TextLine::new().plain(" ".repeat(8)).plain(answer))?;
         }
     }
     Ok(())
@@ -251,24 +230,24 @@ fn table(app: &App, home: &Home, out: &mut Out) -> Result<(), CommandError> {
     });
     for row in &home.bubbles {
         let cells = cells(row, now);
-        let repo = many.then(|| (Paint::Dim, row.repo.clone()));
+        let repo = many.then(|| (Tone::Faint, row.repo.clone()));
         grid.row(repo.into_iter().chain(cells));
     }
     out.grid(&grid)
 }
 
-fn cells(row: &Row, now: Timestamp) -> Vec<(Paint, String)> {
+fn cells(row: &BubbleRow, now: Timestamp) -> Vec<(Tone, String)> {
     let Some(state) = row.state else {
         let problem = row.problem.clone().unwrap_or_default();
-        let nothing = || (Paint::Dim, "-".to_owned());
-        let unreadable = (Paint::Bad, "UNREADABLE".to_owned());
+        let nothing = || (Tone::Faint, "-".to_owned());
+        let unreadable = (Tone::Bad, "UNREADABLE".to_owned());
         return vec![
-            (Paint::Bold, row.bubble_id.to_string()),
+            (Tone::Strong, row.bubble_id.to_string()),
             unreadable,
             nothing(),
             nothing(),
             nothing(),
-            (Paint::Bad, problem),
+            (Tone::Bad, problem),
         ];
     };
     let paused = if row.paused { ", paused" } else { "" };
@@ -277,22 +256,11 @@ fn cells(row: &Row, now: Timestamp) -> Vec<(Paint, String)> {
         row.active_agent.as_ref().filter(|_| row.foreign.is_none()).map_or_else(|| "-".to_owned(), ToString::to_string);
     let created = row.created_at.map_or_else(|| "-".to_owned(), |at| age(at, now));
     vec![
-        (Paint::Bold, row.bubble_id.to_string()),
-        (state_paint(state), format!("{state}{paused}{foreign}")),
-        (Paint::Plain, turn),
-        (Paint::Plain, row.round.to_string()),
-        (Paint::Dim, created),
-        (Paint::Plain, row.task_title.clone()),
+        (Tone::Strong, row.bubble_id.to_string()),
+        (state_tone(state, row.paused), format!("{state}{paused}{foreign}")),
+        (Tone::Plain, turn),
+        (Tone::Plain, row.round.to_string()),
+        (Tone::Faint, created),
+        (Tone::Plain, row.task_title.clone()),
     ]
-}
-
-/// The colour of a state.
-pub(crate) fn state_paint(state: StateName) -> Paint {
-    match state {
-        StateName::Done | StateName::Committed => Paint::Good,
-        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Paint::Warn,
-        StateName::Failed => Paint::Bad,
-        StateName::Cancelled => Paint::Dim,
-        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Paint::Plain,
-    }
 }

@@ -1,29 +1,27 @@
 //! `pairflow hook`: what an agent's CLI reports while it works.
 //!
-//! It stands in the way of every tool that the agent uses. So it never disturbs: whatever goes wrong, it prints nothing
-//! and ends with 0. It looks at no configuration, no repository and no log.
+//! It runs before every tool that the agent uses, so it must never disturb: whatever fails, it prints nothing and exits
+//! with 0. It looks at no configuration, no repository and no log.
 
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches};
+use pairflow_engine::agent_socket::{HookAnswer, HookCall, HookName, report};
 use pairflow_engine::process::MARK;
-use pairflow_engine::seat::{HookAnswer, HookCall, HookName, report};
 use serde_json::{Value, json};
 
-use crate::app::App;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, CommandEntry, CommandError, Out, anyone};
+use crate::entry::CommandGroup;
 
 /// How much of the input is looked at, in bytes.
 const LOOKED_AT: usize = 1024 * 1024;
 
 /// Report an event of an agent's CLI
 ///
-/// The event's JSON comes on stdin. Without a supervisor nothing happens.
+/// Reads the event as JSON from stdin. Without a supervisor it does nothing.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow hook Stop < event.json")]
 pub struct HookArgs {
@@ -34,16 +32,8 @@ pub struct HookArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "hook",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Report an event of an agent's CLI",
-    hidden: true,
-    human_only: anyone,
-    args: HookArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry =
+    CommandEntry { name: "hook", group: CommandGroup::Plumbing, human_only: anyone, args: HookArgs::augment_args, run };
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let input = input(app);
@@ -54,7 +44,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let mark = app.env.get(MARK).and_then(|mark| mark.into_string().ok());
     let answer = report(&socket, HookCall { mark, ..HookCall::read(event, &input) });
     if let Some(told) = answer.and_then(|answer| told(event, &answer)) {
-        // A CLI that does not listen any more has ended its hook.
+        // The CLI has closed the pipe: it has ended its hook.
         let _ = out.raw(format!("{told}\n").as_bytes());
     }
     Ok(())
@@ -80,7 +70,7 @@ fn input(app: &App) -> Vec<u8> {
     kept
 }
 
-/// What the CLI is told, in the form that both CLIs understand.
+/// Returns the answer to the CLI, in the form that both CLIs understand.
 fn told(event: HookName, answer: &HookAnswer) -> Option<Value> {
     let decision =
         |decision: Value| json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}});

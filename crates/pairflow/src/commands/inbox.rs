@@ -1,15 +1,12 @@
 //! `pairflow inbox`: what waits for the person.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::view::inbox::{Inbox, InboxItem, SCHEMA, inbox};
 
-use crate::app::{App, tell_foreign};
-use crate::args::BubbleArg;
-use crate::commands::home::called;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use super::home::called;
+
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, anyone, command};
+use crate::app::tell_foreign;
 
 /// Show the questions that wait for you
 #[derive(Debug, Clone, Args)]
@@ -18,25 +15,15 @@ pub struct InboxArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "inbox",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show the questions that wait for you",
-    hidden: false,
-    human_only: anyone,
-    args: InboxArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("inbox", Decisions, InboxArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = InboxArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: InboxArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let states = states(app, out, &args.bubble)?;
     let mut items: Vec<InboxItem> = states.iter().flat_map(inbox).collect();
     items.sort_by_key(|item| item.since);
@@ -54,11 +41,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     }
     for item in &items {
         let head = format!("{}  {}  since {} UTC", item.bubble_id, item.id, item.since.hms());
-        out.paint(&Line::new().add(Paint::Bold, head))?;
-        out.paint(&Line::new().plain(format!("  {} asks: ", called(item))).plain(&item.question))?;
+        out.paint(&TextLine::new().add(Tone::Strong, head))?;
+        out.paint(&TextLine::new().plain(format!("  {} asks: ", called(item))).plain(&item.question))?;
         for (at, line) in item.answer.iter().enumerate() {
             let label = if at == 0 { "  answer  " } else { "  or      " };
-            out.paint(&Line::new().add(Paint::Dim, label).plain(line))?;
+            out.paint(&TextLine::new().add(Tone::Faint, label).plain(line))?;
         }
     }
     Ok(())

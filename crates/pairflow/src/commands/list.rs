@@ -1,15 +1,11 @@
 //! `pairflow list`: all bubbles of a repository.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::view::{StateFields, title};
 use pairflow_engine::engine::Listed;
 use serde::Serialize;
 
-use crate::app::{App, tell_foreign};
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::{Grid, Out, Paint};
+use super::{App, Args, CommandEntry, CommandError, Grid, Out, RepoArg, Tone, anyone, command};
+use crate::app::tell_foreign;
 
 /// List the bubbles of a repository
 #[derive(Debug, Clone, Args)]
@@ -18,34 +14,25 @@ pub struct ListArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "list",
-    aliases: &[],
-    group: Group::Operator,
-    about: "List the bubbles of a repository",
-    hidden: false,
-    human_only: anyone,
-    args: ListArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("list", Reading, ListArgs, run, anyone);
 
 /// The list as programs see it.
 #[derive(Serialize)]
-struct List {
+struct BubbleList {
     repo: String,
-    bubbles: Vec<Item>,
+    bubbles: Vec<ListItem>,
 }
 
 /// A bubble of the list: its state, or why it cannot be read.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Item {
+enum ListItem {
     Readable {
         #[serde(flatten)]
         fields: Box<StateFields>,
@@ -60,13 +47,12 @@ enum Item {
     },
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = ListArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: ListArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let root = app.place(args.repo.repo.as_deref())?.repo.root;
     let listed = app.engine()?.list(&root)?;
     if args.json {
         let bubbles = listed.into_iter().map(item).collect();
-        return out.json("list/1", &List { repo: root.display().to_string(), bubbles });
+        return out.json("list/1", &BubbleList { repo: root.display().to_string(), bubbles });
     }
     if listed.is_empty() {
         out.line(format_args!("There is no bubble in {}", root.display()))?;
@@ -86,9 +72,9 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     Ok(())
 }
 
-fn item(listed: Listed) -> Item {
+fn item(listed: Listed) -> ListItem {
     match listed.state {
-        Ok(state) => Item::Readable {
+        Ok(state) => ListItem::Readable {
             fields: Box::new(StateFields::of(&state)),
             task_title: title(&state.about.task).to_owned(),
             merged: state.gate.merged.is_some(),
@@ -96,34 +82,34 @@ fn item(listed: Listed) -> Item {
             error: None,
         },
         Err(error) => {
-            Item::Unreadable { bubble_id: listed.bubble.id.to_string(), error: CommandError::from(error).message }
+            ListItem::Unreadable { bubble_id: listed.bubble.id.to_string(), error: CommandError::from(error).message }
         }
     }
 }
 
-fn cells(item: &Item) -> [(Paint, String); 5] {
+fn cells(item: &ListItem) -> [(Tone, String); 5] {
     match item {
-        Item::Readable { fields, task_title, merged, foreign, .. } => {
+        ListItem::Readable { fields, task_title, merged, foreign, .. } => {
             let own = fields.active_agent.as_ref().filter(|_| foreign.is_none());
             let turn = own.map_or("-".to_owned(), ToString::to_string);
             let merged = if *merged { ", merged" } else { "" };
             let paused = if fields.paused { ", paused" } else { "" };
-            let paint = if foreign.is_some() { Paint::Bad } else { Paint::Plain };
+            let paint = if foreign.is_some() { Tone::Bad } else { Tone::Plain };
             let foreign = if foreign.is_some() { ", foreign" } else { "" };
             [
-                (Paint::Bold, fields.bubble_id.to_string()),
+                (Tone::Strong, fields.bubble_id.to_string()),
                 (paint, format!("{}{paused}{merged}{foreign}", fields.state)),
-                (Paint::Plain, fields.round.to_string()),
-                (Paint::Plain, turn),
-                (Paint::Plain, task_title.clone()),
+                (Tone::Plain, fields.round.to_string()),
+                (Tone::Plain, turn),
+                (Tone::Plain, task_title.clone()),
             ]
         }
-        Item::Unreadable { bubble_id, error } => [
-            (Paint::Bold, bubble_id.clone()),
-            (Paint::Bad, "UNREADABLE".to_owned()),
-            (Paint::Plain, "-".to_owned()),
-            (Paint::Plain, "-".to_owned()),
-            (Paint::Bad, error.clone()),
+        ListItem::Unreadable { bubble_id, error } => [
+            (Tone::Strong, bubble_id.clone()),
+            (Tone::Bad, "UNREADABLE".to_owned()),
+            (Tone::Plain, "-".to_owned()),
+            (Tone::Plain, "-".to_owned()),
+            (Tone::Bad, error.clone()),
         ],
     }
 }

@@ -1,60 +1,44 @@
 //! `pairflow log`: the timeline.
 
-use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::view::timeline::{Log, SCHEMA, TimelineState};
+use pairflow_core::view::timeline::{SCHEMA, TimelineLog, TimelineState};
 use pairflow_engine::engine::EngineError;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::commands::status::paint;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, anyone, command};
 
-/// Show what happened in a bubble, in order
+/// Show the timeline of a bubble
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow log login-race\n  pairflow log login-race --json")]
 pub struct LogArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "log",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show what happened in a bubble, in order",
-    hidden: false,
-    human_only: anyone,
-    args: LogArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("log", Reading, LogArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = LogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: LogArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "log", out)?;
     let mut story = TimelineState::new(bubble.id.clone());
     let mut rows = Vec::new();
     bubble.log().visit(&mut |envelope| rows.extend(story.step(&envelope))).map_err(EngineError::from)?;
     if args.json {
-        return out.json(SCHEMA, &Log { bubble_id: bubble.id.clone(), rows });
+        return out.json(SCHEMA, &TimelineLog { bubble_id: bubble.id.clone(), rows });
     }
     let mut day = String::new();
     for row in &rows {
         let date = row.at.yyyymmdd();
         if date != day {
-            out.paint(&Line::new().add(Paint::Dim, format!("{} (UTC)", row.at)))?;
+            out.paint(&TextLine::new().add(Tone::Faint, format!("{} (UTC)", row.at)))?;
             day = date;
         }
-        let line = Line::new()
-            .add(Paint::Dim, format!("{}  r{:<3}", row.at.hms(), row.round))
-            .add(Paint::Bold, format!("{:<9} ", row.who))
-            .add(paint(row.tone), &row.what);
+        let line = TextLine::new()
+            .add(Tone::Faint, format!("{}  r{:<3}", row.at.hms(), row.round))
+            .add(Tone::Strong, format!("{:<9} ", row.who))
+            .add(row.tone, &row.what);
         out.paint(&line)?;
     }
     Ok(())

@@ -3,64 +3,52 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_core::ids::{BubbleId, TreeId};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{MergeEnd, Rehearsal, merge, rehearse_merge};
 
-use crate::app::{App, fits, quoted};
-use crate::args::BubbleArg;
-use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, people, quoted, status};
 
-/// Bring the bubble's commit to its base branch
+/// Merge a bubble's commit into its base branch
 ///
-/// The merged tree is checked in a scratch worktree first. Your own checkout is only touched with `--here`; without it a
-/// base branch that is checked out is not moved, and the line that does it is printed.
+/// The merged tree is checked in a scratch worktree first. Your checkout is only touched with `--here`; without it, a base
+/// branch that is checked out is not moved, and the git command that moves it is printed.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow merge login-race\n  pairflow merge login-race --here --yes")]
 pub struct MergeArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Also move the checkout that I am in, if it is clean
+    /// Also update the current checkout, if it is clean
     #[arg(long)]
     pub here: bool,
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "merge",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Bring the bubble's commit to its base branch",
-    hidden: false,
-    human_only: |_| true,
-    args: MergeArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("merge", Everyday, MergeArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = MergeArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: MergeArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::unmerged, &args.bubble, "merge")?;
     let here = if args.here { Some(app.cwd()?) } else { None };
-    insist(app, out, args.yes, &bubble.load()?.state)?;
-    let way = Way { here, rehearsed: None };
-    if args.json { bring_json(app, out, &bubble, &way) } else { bring(app, out, &bubble, &way) }
+    require_yes(app, out, args.yes, &bubble.load()?.state)?;
+    let options = MergeOptions { here, rehearsed: None };
+    if args.json {
+        merge_and_print_json(app, out, &bubble, &options)
+    } else {
+        merge_and_print(app, out, &bubble, &options)
+    }
 }
 
 /// How a merge is to be done.
 #[derive(Default)]
-pub(crate) struct Way<'a> {
+pub(crate) struct MergeOptions<'a> {
     /// The checkout that is brought along.
     pub(crate) here: Option<&'a Path>,
     /// The joined tree that has been checked already.
@@ -80,13 +68,13 @@ pub(crate) fn rehearse(
         Rehearsal::Ready(joined) => Ok(joined),
         Rehearsal::CheckedOut(at) => {
             let message = format!(
-                "{} is checked out at {}, so the work cannot be merged, and nothing was committed; --here merges it there.",
+                "cannot merge: {} is checked out at {}. Nothing was committed; --here merges it there.",
                 bubble.load()?.state.rules.base_branch,
                 at.display()
             );
             Err(CommandError::refused(message).next(format!(
                 "{}pairflow ok {} --merge --here",
-                into(app, &at),
+                cd_prefix(app, &at),
                 bubble.id
             )))
         }
@@ -94,26 +82,36 @@ pub(crate) fn rehearse(
 }
 
 /// Insists on a yes to the merge of work that is committed and not merged yet.
-pub(crate) fn insist(app: &App, out: &mut Out, yes: bool, state: &BubbleState) -> Result<(), CommandError> {
+pub(crate) fn require_yes(app: &App, out: &mut Out, yes: bool, state: &BubbleState) -> Result<(), CommandError> {
     match &state.phase {
         Phase::Done(_) if state.gate.merged.is_none() => {
-            app.insist(out, yes, &format!("Merge bubble {} into {}?", state.id, state.rules.base_branch))
+            app.require_yes(out, yes, &format!("Merge bubble {} into {}?", state.id, state.rules.base_branch))
         }
         _ => Ok(()),
     }
 }
 
-/// Brings the bubble's commit to the base branch, and prints for programs where the bubble stands then.
-pub(crate) fn bring_json(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<(), CommandError> {
-    match merged(out, bubble, way)? {
+/// Merges the commit, and prints the new status as JSON.
+pub(crate) fn merge_and_print_json(
+    app: &App,
+    out: &mut Out,
+    bubble: &Bubble,
+    options: &MergeOptions<'_>,
+) -> Result<(), CommandError> {
+    match merged(out, bubble, options)? {
         MergeEnd::Merged(_) => status::print_json(app, out, bubble, &bubble.load()?.state),
         MergeEnd::Line { at, line } => Err(checked_out(app, bubble, &at, &format!("`{line}`"))?),
     }
 }
 
-/// Brings the bubble's commit to the base branch, or says which line does it.
-pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<(), CommandError> {
-    match merged(out, bubble, way)? {
+/// Merges the commit, or prints the command that does it.
+pub(crate) fn merge_and_print(
+    app: &App,
+    out: &mut Out,
+    bubble: &Bubble,
+    options: &MergeOptions<'_>,
+) -> Result<(), CommandError> {
+    match merged(out, bubble, options)? {
         MergeEnd::Merged(commit) => {
             let base = bubble.load()?.state.rules.base_branch;
             out.line(format_args!("Merged bubble {}: {base} is at {commit}", bubble.id))?;
@@ -127,24 +125,24 @@ pub(crate) fn bring(app: &App, out: &mut Out, bubble: &Bubble, way: &Way<'_>) ->
     Ok(())
 }
 
-fn merged(out: &mut Out, bubble: &Bubble, way: &Way<'_>) -> Result<MergeEnd, CommandError> {
+fn merged(out: &mut Out, bubble: &Bubble, options: &MergeOptions<'_>) -> Result<MergeEnd, CommandError> {
     let progress = RefCell::new(out);
     let say = |text: &str| progress.borrow_mut().progress(format_args!("{text} …"));
-    Ok(merge(bubble, way.here, way.rehearsed.as_ref(), &say)?)
+    Ok(merge(bubble, options.here, options.rehearsed.as_ref(), &say)?)
 }
 
 /// Says why nothing was merged into a base branch that is checked out at `at`, and that `line` does it.
 fn checked_out(app: &App, bubble: &Bubble, at: &Path, line: &str) -> Result<CommandError, CommandError> {
     let message = format!(
-        "{} is checked out at {}, so nothing was merged: {line} does it there, and so does --here.",
+        "nothing was merged: {} is checked out at {}. Run {line} there, or use --here.",
         bubble.load()?.state.rules.base_branch,
         at.display()
     );
-    Ok(CommandError::refused(message).next(format!("{}pairflow merge {} --here", into(app, at), bubble.id)))
+    Ok(CommandError::refused(message).next(format!("{}pairflow merge {} --here", cd_prefix(app, at), bubble.id)))
 }
 
 /// The beginning of a line that has to be typed in `dir`; nothing if that is around the current directory.
-fn into(app: &App, dir: &Path) -> String {
+fn cd_prefix(app: &App, dir: &Path) -> String {
     let inside = app.cwd().is_ok_and(|cwd| cwd.starts_with(dir));
     if inside { String::new() } else { format!("cd {} && ", quoted(&dir.display().to_string())) }
 }

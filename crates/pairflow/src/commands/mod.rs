@@ -1,14 +1,11 @@
-//! The commands, one file each: the arguments, one call, the answer as text.
+//! The commands, one file each; commands that undo or complete one another share a file.
 
 pub mod adopt;
 pub mod approve;
-pub mod ask_human;
 pub mod attach;
 pub mod brief;
 pub mod commit;
-pub mod completions;
 pub mod config;
-pub mod converged;
 pub mod create;
 pub mod delete;
 pub mod demo;
@@ -24,24 +21,17 @@ pub mod init;
 pub mod launch;
 pub mod list;
 pub mod log;
-pub mod man;
 pub mod merge;
-pub mod new;
 pub mod next;
 pub mod ok;
 pub mod open;
 pub mod pass;
 pub mod pause;
+pub mod reference;
 pub mod reply;
-pub mod request_rework;
-pub mod restart;
-pub mod restore;
-pub mod resume;
-pub mod script_agent;
 pub mod start;
 pub mod status;
 pub mod stop;
-pub mod supervise;
 pub mod supervisor;
 pub mod trust;
 pub mod update;
@@ -50,3 +40,11 @@ pub mod view;
 pub mod wait;
 pub mod waive;
 pub mod watchdog;
+
+// What almost every command needs.
+use crate::app::{App, fits, quoted};
+use crate::args::{BubbleArg, RepoArg, nonempty};
+use crate::entry::{CommandEntry, anyone, command, people};
+use crate::exit::{CommandError, Exit};
+use crate::out::{Grid, Out, TextLine, Tone};
+use clap::Args;

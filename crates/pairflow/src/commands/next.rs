@@ -1,26 +1,23 @@
-//! `pairflow next`: the oldest question, with all that is needed to answer it.
-
-mod answer;
+//! `pairflow next`: shows the oldest item of the inbox and takes one key to answer it.
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::bubble::BubbleState;
-use pairflow_core::safe::safe_line;
+use pairflow_core::bubble::{BubbleState, Command, Phase};
+use pairflow_core::ids::MsgId;
+use pairflow_core::log::Decision;
+use pairflow_core::safe::{revealed_bytes, safe_line};
 use pairflow_core::view::inbox::ItemKind;
-use pairflow_core::view::title;
+use pairflow_core::view::{age, title};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};
 use serde::Serialize;
 
-use crate::app::{App, Reach};
-use crate::args::RepoArg;
-use crate::commands::home::{Waiting, called, items};
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint, age};
+use super::home::{Waiting, called, items};
 
-/// Answer what has waited longest
+use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, TextLine, Tone, command, ok, people};
+use crate::app::RepoScope;
+
+/// Answer the oldest question or approval request
 ///
 /// Shows the context and the diff, and takes one key. Without a terminal it prints the item and the commands that
 /// answer it.
@@ -30,14 +27,14 @@ pub struct NextArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Print JSON for programs, and ask nothing
+    /// Print JSON and ask nothing
     #[arg(long)]
     pub json: bool,
 }
 
 /// What has waited longest, for programs.
 #[derive(Serialize)]
-struct Next {
+struct NextItem {
     /// Nothing if nothing waits.
     item: Option<Waiting>,
     /// How much waits in all.
@@ -45,38 +42,28 @@ struct Next {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "next",
-    aliases: &[],
-    group: Group::Daily,
-    about: "Answer what has waited longest",
-    hidden: false,
-    human_only: |_| true,
-    args: NextArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("next", Everyday, NextArgs, run, people);
 
 /// How many of the last summaries are shown.
 const SUMMARIES: usize = 3;
 
 /// Something that waits, with the bubble that it belongs to.
-struct Open {
+struct OpenItem {
     bubble: Bubble,
     state: BubbleState,
     waiting: Waiting,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = NextArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
-    let reach = app.reach(args.repo.repo.as_deref())?;
+fn run(args: NextArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let repo_scope = app.repo_scope(args.repo.repo.as_deref())?;
     if args.json {
-        let open = open(app, &reach, out)?;
+        let open = open(app, &repo_scope, out)?;
         let waiting = open.len();
-        return out.json("next/1", &Next { item: open.into_iter().next().map(|oldest| oldest.waiting), waiting });
+        return out.json("next/1", &NextItem { item: open.into_iter().next().map(|oldest| oldest.waiting), waiting });
     }
     let mut skipped: Vec<(PathBuf, String)> = Vec::new();
     loop {
-        let mut open = open(app, &reach, out)?;
+        let mut open = open(app, &repo_scope, out)?;
         open.retain(|one| !skipped.contains(&one.name()));
         let left = open.len();
         let Some(oldest) = open.into_iter().next() else {
@@ -86,19 +73,19 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         if !app.interactive() {
             return lines(&oldest, out);
         }
-        match answer::take(app, &oldest, out)? {
-            answer::Taken::Done => out.line(format_args!(""))?,
-            answer::Taken::Skip => skipped.push(oldest.name()),
-            answer::Taken::Quit => return Ok(()),
+        match answer_by_key(app, &oldest, out)? {
+            KeyOutcome::Done => out.line(format_args!(""))?,
+            KeyOutcome::Skip => skipped.push(oldest.name()),
+            KeyOutcome::Quit => return Ok(()),
         }
     }
 }
 
 /// Returns all that waits, oldest first. A bubble that cannot be read does not hide the others.
-fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandError> {
+fn open(app: &App, repo_scope: &RepoScope, out: &mut Out) -> Result<Vec<OpenItem>, CommandError> {
     let mut open = Vec::new();
     let engine = app.engine()?;
-    for found in app.found(reach)? {
+    for found in app.found(repo_scope)? {
         for listed in found.bubbles?.into_iter().filter(|listed| listed.foreign.is_none()) {
             let state = match listed.state {
                 Ok(state) => state,
@@ -107,9 +94,9 @@ fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandErr
                     continue;
                 }
             };
-            for waiting in items(reach, &found.root, &state) {
+            for waiting in items(repo_scope, &found.root, &state) {
                 let bubble = engine.bubble(&found.root, &state.id)?;
-                open.push(Open { bubble, state: state.clone(), waiting });
+                open.push(OpenItem { bubble, state: state.clone(), waiting });
             }
         }
     }
@@ -117,7 +104,7 @@ fn open(app: &App, reach: &Reach, out: &mut Out) -> Result<Vec<Open>, CommandErr
     Ok(open)
 }
 
-impl Open {
+impl OpenItem {
     fn name(&self) -> (PathBuf, String) {
         (self.bubble.dir(), self.waiting.item.id.clone())
     }
@@ -125,45 +112,171 @@ impl Open {
 
 fn nothing_left(skipped: usize, out: &mut Out) -> Result<(), CommandError> {
     match skipped {
-        0 => out.paint(&Line::new().add(Paint::Good, "Nothing waits for you.")),
-        n => out.line(format_args!("Nothing else waits for you; {n} skipped.")),
+        0 => out.paint(&TextLine::new().add(Tone::Good, "Nothing waits for you.")),
+        n => out.line(format_args!("Nothing else waits for you; skipped {n}.")),
     }
 }
 
-fn show(app: &App, open: &Open, left: usize, out: &mut Out) -> Result<(), CommandError> {
+fn show(app: &App, open: &OpenItem, left: usize, out: &mut Out) -> Result<(), CommandError> {
     let (state, item) = (&open.state, &open.waiting.item);
     let since = format!(", for {}", age(item.since, app.clock.now().ts));
     let more = if left > 1 { format!(" ({} more after it)", left - 1) } else { String::new() };
-    out.paint(&Line::new().add(Paint::Bold, format!("{} waits for you", state.id)).add(Paint::Dim, since + &more))?;
+    out.paint(
+        &TextLine::new().add(Tone::Strong, format!("{} waits for you", state.id)).add(Tone::Faint, since + &more),
+    )?;
     let padded = |text: &str| format!("  {text:<12}");
-    let label = |text: &str| Line::new().add(Paint::Dim, padded(text));
-    out.beside(&padded("task"), Paint::Plain, title(&state.about.task))?;
+    let label = |text: &str| TextLine::new().add(Tone::Faint, padded(text));
+    out.beside(&padded("task"), Tone::Plain, title(&state.about.task))?;
     for said in state.gate.summaries.iter().rev().take(SUMMARIES).rev() {
         let summary = safe_line(&said.summary, 400);
-        out.beside(&padded(""), Paint::Plain, &format!("round {}, {}: {summary}", said.round, said.agent))?;
+        out.beside(&padded(""), Tone::Plain, &format!("round {}, {}: {summary}", said.round, said.agent))?;
     }
     match item.kind {
         // A permission is given to exactly these characters, so no line break is added.
-        ItemKind::Permission => out.paint(&label(&called(item)).add(Paint::Warn, &item.question))?,
-        _ => out.beside(&padded(&called(item)), Paint::Warn, &item.question)?,
+        ItemKind::Permission => out.paint(&label(&called(item)).add(Tone::Warn, &item.question))?,
+        _ => out.beside(&padded(&called(item)), Tone::Warn, &item.question)?,
     }
     match diff(&open.bubble, state, DiffOf::Everything) {
         Ok(diff) if diff.stat.trim().is_empty() => out.paint(&label("files").plain("nothing changed")),
         Ok(diff) => {
             let room = out.columns().map_or(usize::MAX, |columns| columns.saturating_sub(padded("").len()));
             let mut lines = diff.stat.lines().map(str::trim);
-            out.paint(&label("files").fit(Paint::Plain, lines.next().unwrap_or_default(), room))?;
-            lines.try_for_each(|line| out.paint(&label("").fit(Paint::Plain, line, room)))
+            out.paint(&label("files").fit(Tone::Plain, lines.next().unwrap_or_default(), room))?;
+            lines.try_for_each(|line| out.paint(&label("").fit(Tone::Plain, line, room)))
         }
-        Err(error) => out.paint(&label("files").add(Paint::Bad, CommandError::from(error).message)),
+        Err(error) => out.paint(&label("files").add(Tone::Bad, CommandError::from(error).message)),
     }
 }
 
-fn lines(open: &Open, out: &mut Out) -> Result<(), CommandError> {
+fn lines(open: &OpenItem, out: &mut Out) -> Result<(), CommandError> {
     let mut label = "answer";
     for line in &open.waiting.item.answer {
-        out.paint(&Line::new().add(Paint::Dim, format!("  {label:<12}")).plain(line))?;
+        out.paint(&TextLine::new().add(Tone::Faint, format!("  {label:<12}")).plain(line))?;
         label = "or";
     }
     Ok(())
+}
+
+/// What became of an item.
+enum KeyOutcome {
+    /// It was answered.
+    Done,
+    /// It waits on.
+    Skip,
+    /// The person has had enough.
+    Quit,
+}
+
+/// Takes keys until one of them settles the item.
+fn answer_by_key(app: &App, open: &OpenItem, out: &mut Out) -> Result<KeyOutcome, CommandError> {
+    let keys = keys(open);
+    let shown: Vec<_> = keys.iter().map(|(key, what)| format!("{key}={what}")).collect();
+    let question = format!("[{}]", shown.join("  "));
+    loop {
+        let Some(key) = app.key(out, &question)? else { return Ok(KeyOutcome::Quit) };
+        if !keys.iter().any(|(one, _)| *one == key) {
+            continue;
+        }
+        let answered = match key {
+            'd' => show_diff(open, out).map(|()| false),
+            's' => return Ok(KeyOutcome::Skip),
+            'q' => return Ok(KeyOutcome::Quit),
+            'a' => accept(app, open, out),
+            'c' => continue_loop(app, open, out),
+            _ => reply_with_text(app, open, out),
+        };
+        match answered {
+            Ok(true) => return Ok(KeyOutcome::Done),
+            Ok(false) => {}
+            // The item stays where it is, and so does the person.
+            Err(error) => out.warn(format_args!("{}", error.message)),
+        }
+    }
+}
+
+fn keys(open: &OpenItem) -> Vec<(char, &'static str)> {
+    let approved = matches!(open.state.phase, Phase::Approved(_));
+    let own: &[(char, &str)] = match open.waiting.item.kind {
+        ItemKind::Approval if approved => &[('a', "commit"), ('r', "send back")],
+        ItemKind::Approval => &[('a', "approve and commit"), ('r', "send back")],
+        ItemKind::Question | ItemKind::Failing => &[('r', "reply")],
+        ItemKind::Baseline => &[('c', "try again"), ('r', "known failure: add a note")],
+        ItemKind::Differs => &[('c', "try again"), ('r', "send back with a message")],
+        ItemKind::TieBreak => &[('c', "continue"), ('r', "reply and continue"), ('a', "accept")],
+        ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with a message")],
+        ItemKind::CouldNotCheck => &[('c', "try again"), ('a', "accept without it")],
+        ItemKind::Permission => &[('a', "allow it once"), ('r', "refuse it with a message")],
+        // What a pane shows is answered there; then the loop continues.
+        ItemKind::Pane => &[('c', "continue")],
+        ItemKind::Watchdog | ItemKind::AgentEnded | ItemKind::Trouble => &[('c', "continue"), ('r', "reply")],
+    };
+    own.iter().copied().chain([('d', "diff"), ('s', "skip"), ('q', "quit")]).collect()
+}
+
+fn show_diff(open: &OpenItem, out: &mut Out) -> Result<(), CommandError> {
+    let diff = diff(&open.bubble, &open.state, DiffOf::Everything)?;
+    out.line(format_args!("{}", revealed_bytes(&diff.patch)))
+}
+
+/// Takes the work as it is: approves and commits it, or accepts it at a tie-break.
+fn accept(app: &App, open: &OpenItem, out: &mut Out) -> Result<bool, CommandError> {
+    let bubble = &open.bubble;
+    match &open.state.phase {
+        Phase::ReadyForApproval(request) => {
+            ok::show(bubble, request, out)?;
+            if !app.confirm(out, &format!("Approve tree {} of {} and commit it?", request.tree.short(), bubble.id))? {
+                return Ok(false);
+            }
+            ok::approve(bubble, request)?;
+            ok::commit(app, bubble, out)?;
+        }
+        Phase::Approved(_) => ok::commit(app, bubble, out)?,
+        _ => reply(app, open, "accepted", Some(Decision::Accept), out)?,
+    }
+    Ok(true)
+}
+
+/// Continues the loop.
+fn continue_loop(app: &App, open: &OpenItem, out: &mut Out) -> Result<bool, CommandError> {
+    match open.waiting.item.kind {
+        ItemKind::TieBreak | ItemKind::CouldNotCheck | ItemKind::Baseline | ItemKind::Differs => {
+            reply(app, open, "continue", Some(Decision::Continue), out)?;
+        }
+        _ => {
+            open.bubble.resume(&app.hands())?;
+            out.line(format_args!("Resumed {}", open.bubble.id))?;
+        }
+    }
+    Ok(true)
+}
+
+/// Asks for words, and answers or sends back with them. No words, no answer.
+fn reply_with_text(app: &App, open: &OpenItem, out: &mut Out) -> Result<bool, CommandError> {
+    let Some(text) = app.answer(out, "Your text:")?.filter(|text| !text.is_empty()) else { return Ok(false) };
+    if open.waiting.item.kind == ItemKind::Approval {
+        let mut refs = Vec::new();
+        let message = open.bubble.inline(&text, &mut refs)?;
+        let command = Command::Rework { message, reject: false, findings: Vec::new(), refs, key: None };
+        open.bubble.apply(&command)?;
+        app.hands().wake(&open.bubble)?;
+        out.line(format_args!("Sent {} back to its agents", open.bubble.id))?;
+    } else {
+        reply(app, open, &text, None, out)?;
+    }
+    Ok(true)
+}
+
+fn reply(
+    app: &App,
+    open: &OpenItem,
+    text: &str,
+    decision: Option<Decision>,
+    out: &mut Out,
+) -> Result<(), CommandError> {
+    let question = Some(MsgId(open.waiting.item.id.clone()));
+    let mut refs = Vec::new();
+    let message = open.bubble.inline(text, &mut refs)?;
+    open.bubble.apply(&Command::Reply { message, question, decision, refs, key: None })?;
+    app.hands().wake(&open.bubble)?;
+    out.line(format_args!("Answered {} of {}", open.waiting.item.id, open.bubble.id))
 }

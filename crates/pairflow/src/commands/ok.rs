@@ -1,65 +1,52 @@
 //! `pairflow ok`: package, yes, approve, commit.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, Command, Phase};
-use pairflow_core::counted::counted;
 use pairflow_core::log::ApprovalRequest;
 use pairflow_core::safe::revealed_bytes;
+use pairflow_core::text::counted;
 use pairflow_core::view::criterion;
 use pairflow_core::view::plain::plain;
 use pairflow_core::view::status::Status;
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::verbs::{DiffOf, diff};
 
-use crate::app::{App, fits};
-use crate::args::BubbleArg;
-use crate::commands::{approve, commit, merge, status};
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use super::{
+    App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, approve, command, commit, fits, merge,
+    people, status,
+};
 
-/// Read the package, then approve and commit
+/// Show the finished work, then approve and commit it
 ///
-/// Shows what was done and how it was checked, asks once, and makes one commit of exactly that tree.
+/// Shows what was done and how it was checked, asks once, and commits exactly that tree.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow ok login-race\n  pairflow ok --merge --here")]
 pub struct OkArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Bring it to the base branch too
+    /// Merge it into the base branch, too
     #[arg(long)]
     pub merge: bool,
-    /// With --merge, also move the checkout that I am in, if it is clean
+    /// With --merge, also update the current checkout, if it is clean
     #[arg(long, requires = "merge")]
     pub here: bool,
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "ok",
-    aliases: &[],
-    group: Group::Daily,
-    about: "Read the package, then approve and commit",
-    hidden: false,
-    human_only: |_| true,
-    args: OkArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("ok", Everyday, OkArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = OkArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: OkArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::accepted, &args.bubble, "ok")?;
     let state = bubble.load()?.state;
-    let mut way = merge::Way { here: if args.here { Some(app.cwd()?) } else { None }, rehearsed: None };
+    let mut options = merge::MergeOptions { here: if args.here { Some(app.cwd()?) } else { None }, rehearsed: None };
     if args.merge && matches!(state.phase, Phase::ReadyForApproval(_) | Phase::Approved(_)) {
-        way.rehearsed = merge::rehearse(app, out, &bubble, way.here)?;
+        options.rehearsed = merge::rehearse(app, out, &bubble, options.here)?;
     }
     match &state.phase {
         Phase::ReadyForApproval(request) => {
@@ -69,21 +56,21 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
                 true => format!("Approve tree {tree} of {}, commit it and merge it into {base}?", bubble.id),
                 false => format!("Approve tree {tree} of {} and commit it?", bubble.id),
             };
-            app.insist(out, args.yes, &question)?;
+            app.require_yes(out, args.yes, &question)?;
             approve(&bubble, request)?;
             conclude(app, &args, &bubble, out)?;
         }
         Phase::Approved(_) | Phase::Committed(_) => {
             let base = format!(" and merge it into {}", state.rules.base_branch);
-            commit::insist(app, out, args.yes, &state, if args.merge { &base } else { "" })?;
+            commit::require_yes(app, out, args.yes, &state, if args.merge { &base } else { "" })?;
             conclude(app, &args, &bubble, out)?;
         }
-        Phase::Done(_) if args.merge => merge::insist(app, out, args.yes, &state)?,
+        Phase::Done(_) if args.merge => merge::require_yes(app, out, args.yes, &state)?,
         _ => return Err(not_ready(app, &bubble, &state)),
     }
     match (args.merge, args.json) {
-        (true, true) => merge::bring_json(app, out, &bubble, &way),
-        (true, false) => merge::bring(app, out, &bubble, &way),
+        (true, true) => merge::merge_and_print_json(app, out, &bubble, &options),
+        (true, false) => merge::merge_and_print(app, out, &bubble, &options),
         (false, true) => status::print_json(app, out, &bubble, &bubble.load()?.state),
         (false, false) => {
             out.next(format_args!("{}", status::merge_line(app, &state)));
@@ -124,17 +111,17 @@ pub(crate) fn changes(bubble: &Bubble, out: &mut Out) -> Result<(), CommandError
     out.line(format_args!(""))?;
     for line in patch.lines().take(DIFF_LINES) {
         let paint = match line.as_bytes() {
-            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] | [b'd', b'i', b'f', b'f', ..] => Paint::Bold,
-            [b'+', ..] => Paint::Good,
-            [b'-', ..] => Paint::Bad,
-            [b'@', ..] => Paint::Dim,
-            _ => Paint::Plain,
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] | [b'd', b'i', b'f', b'f', ..] => Tone::Strong,
+            [b'+', ..] => Tone::Good,
+            [b'-', ..] => Tone::Bad,
+            [b'@', ..] => Tone::Faint,
+            _ => Tone::Plain,
         };
-        out.paint(&Line::new().piece(paint, line))?;
+        out.paint(&TextLine::new().piece(paint, line))?;
     }
     let more = patch.lines().count().saturating_sub(DIFF_LINES);
     if more > 0 {
-        out.line(format_args!("… {} of the difference: pairflow diff {}", counted(more, "more line"), bubble.id))?;
+        out.line(format_args!("… {} of the diff: pairflow diff {}", counted(more, "more line"), bubble.id))?;
     }
     Ok(())
 }
@@ -156,10 +143,10 @@ pub(crate) fn show(bubble: &Bubble, request: &ApprovalRequest, out: &mut Out) ->
 
 /// Approves what was shown; if something else is up for approval by now, nothing is approved.
 pub(crate) fn approve(bubble: &Bubble, shown: &ApprovalRequest) -> Result<(), CommandError> {
-    bubble.approve(Some(&shown.package_sha256), None).map(drop).map_err(|error| approve::told(bubble, error))
+    bubble.approve(Some(&shown.package_sha256), None).map(drop).map_err(|error| approve::explain_refusal(bubble, error))
 }
 
-/// Commits what was approved, and says so.
+/// Commits what was approved, and prints it.
 pub(crate) fn commit(app: &App, bubble: &Bubble, out: &mut Out) -> Result<(), CommandError> {
     commit::make(app, out, bubble, &order(bubble)?).map_err(uncommitted)
 }
@@ -171,11 +158,11 @@ fn order(bubble: &Bubble) -> Result<Command, CommandError> {
 }
 
 fn uncommitted(error: CommandError) -> CommandError {
-    let message = format!("approved, but not committed: {}", error.message);
+    let message = format!("approved but not committed: {}", error.message);
     CommandError { message, ..error }
 }
 
-/// Says why there is nothing to approve, and what goes on.
+/// Explains why there is nothing to approve, with the next step.
 fn not_ready(app: &App, bubble: &Bubble, state: &BubbleState) -> CommandError {
     let status = Status::of(state, app.clock.now());
     let mut reasons: Vec<String> =

@@ -1,15 +1,10 @@
 //! `pairflow open`: the worktree in an editor.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::BubbleState;
 use pairflow_engine::engine::{Bubble, EngineError};
 use pairflow_engine::verbs::open;
 
-use crate::app::{App, quoted};
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people, quoted};
 
 /// Open the bubble's worktree in an editor
 #[derive(Debug, Clone, Args)]
@@ -21,19 +16,9 @@ pub struct OpenArgs {
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "open",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Open the bubble's worktree in an editor",
-    hidden: false,
-    human_only: |_| true,
-    args: OpenArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("open", Reading, OpenArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = OpenArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: OpenArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "open")?;
     let state = bubble.load()?.state;
     let opened = open(&bubble, &state).map_err(|error| by_hand(app, &bubble, &state, error))?;
@@ -54,7 +39,7 @@ fn by_hand(app: &App, bubble: &Bubble, state: &BubbleState, error: EngineError) 
     }
     let file = app.engine().map_or_else(|_| String::new(), |engine| format!(" in {}", engine.dirs.config.display()));
     let message = format!(
-        "{}. The worktree is {}; another editor is named{file}, e.g. open_command = \"code {{{{worktree_path}}}}\"",
+        "{}. The worktree is {}; set another editor{file}, e.g. open_command = \"code {{{{worktree_path}}}}\"",
         error.message.trim_end_matches('.'),
         workspace.path
     );

@@ -1,24 +1,23 @@
-//! `pairflow pass`: the hand-over.
+//! `pairflow pass`, `pairflow ask-human` and `pairflow converged`: what agents say about their turn.
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::facts::Seat;
-use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Step};
-use pairflow_core::findings::feedback::{self, Claim, Feedback};
+use clap::{ArgMatches, FromArgMatches};
+use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Seat, Step};
+use pairflow_core::findings::feedback;
+use pairflow_core::findings::feedback::{Feedback, ReviewClaim};
 use pairflow_core::ids::{FindingId, MsgId};
-use pairflow_core::log::Key;
+use pairflow_core::log::RetryKey;
 use pairflow_core::view::StateFields;
-use pairflow_engine::verbs::{AgentSays, Handover, Heard};
+use pairflow_core::view::waiting::WaitFor;
+use pairflow_engine::verbs::{AgentReply, AgentRequest, PassRequest};
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::{IntentArg, said};
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, CommandEntry, CommandError, Out, anyone, command, nonempty};
+use crate::args::IntentArg;
+use crate::entry::CommandGroup;
 
-const EXAMPLES: &str = r#"Examples:
+const PASS_EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "added the lock and a test" --fixed F1 --dispute F2 --reason "the caller holds it"
   pairflow pass --summary "reviewed login.rs" --finding "P1:no rollback when the write fails"
   pairflow pass --summary "reviewed login.rs" --finding "P1:the lock is lost on errors" --repeats F3
@@ -35,20 +34,20 @@ A findings file is JSON:
 
 /// Hand the work to the other agent
 ///
-/// Reviewers must say what they found, or that they found nothing; implementers answer findings by their names.
+/// Reviewers must report findings or pass --no-findings; implementers answer findings by their ids.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = PASS_EXAMPLES)]
 pub struct PassArgs {
-    /// What was done, in a sentence or two, or `-` for stdin
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    /// What was done, in one or two sentences, or `-` for stdin
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub summary: String,
-    /// A file that the message points to (can be repeated)
+    /// A file that the message refers to (can be repeated)
     #[arg(long = "ref", value_name = "PATH")]
     pub refs: Vec<String>,
-    /// What the other side is asked to do
+    /// What the other agent is asked to do
     #[arg(long, value_name = "INTENT")]
     pub intent: Option<IntentArg>,
-    /// A step of a document: dry-run=… from its implementer; contradictions=…, dry-run=…, adversarial=… from a reviewer (can be repeated)
+    /// A step of a document bubble: dry-run=… by the implementer; contradictions=…, dry-run=…, adversarial=… by a reviewer (can be repeated)
     #[arg(long = "step", value_name = "NAME=RESULT")]
     pub steps: Vec<Step>,
     /// What a reviewer says
@@ -57,16 +56,16 @@ pub struct PassArgs {
     /// What an implementer says
     #[command(flatten)]
     pub answer: AnswerArgs,
-    /// A Markdown file, or `-` for stdin, that tells the person what changed, why, the risks and a manual test plan, one heading each
+    /// A Markdown file, or `-` for stdin, with the headings What changed, Why, Risks and Manual test plan
     #[arg(long, value_name = "FILE")]
     pub explain: Option<PathBuf>,
-    /// The bubble; has to be the one that this agent works in
+    /// The bubble; must be the one that this agent works in
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// A name for this attempt: repeated with the same key, it is recorded once
-    #[arg(long, value_name = "KEY", value_parser = said)]
+    /// A retry key: calls with the same key are recorded once
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
     pub key: Option<String>,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -78,25 +77,25 @@ pub struct ReviewArgs {
     /// A finding, as `P1:title` (can be repeated)
     #[arg(long = "finding", value_name = "SEVERITY:TITLE", conflicts_with = "no_findings")]
     pub findings: Vec<Finding>,
-    /// The row that the --finding before it repeats in other words
+    /// The finding that the --finding before it repeats in other words
     #[arg(long, value_name = "FINDING", requires = "findings")]
     pub repeats: Vec<FindingId>,
     /// A file of findings as JSON, or `-` for stdin
     #[arg(long = "findings", value_name = "FILE", conflicts_with = "no_findings")]
     pub findings_file: Option<String>,
-    /// Say that the review found nothing; takes every answer, and settles every P0 and P1
+    /// Report no findings; accepts every answer and settles every P0 and P1
     #[arg(long, conflicts_with = "reopen")]
     pub no_findings: bool,
-    /// A finding whose answer is right (can be repeated)
+    /// A finding whose answer is accepted (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub confirm: Vec<FindingId>,
-    /// A finding whose answer is not right (can be repeated)
+    /// A finding whose answer is rejected (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub reopen: Vec<FindingId>,
-    /// A finding whose reproducer is wrong, and was brought by this agent (can be repeated)
+    /// A finding of this agent whose reproducer is wrong (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub retract: Vec<FindingId>,
-    /// The slices of a long change that were read, as `1,2,3`
+    /// The slices of a long change that were reviewed, as `1,2,3`
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub reviewed: Vec<u32>,
 }
@@ -111,29 +110,21 @@ pub struct AnswerArgs {
     /// A finding that is wrong, with a --reason for each (can be repeated)
     #[arg(long, value_name = "FINDING", requires = "reason")]
     pub dispute: Vec<FindingId>,
-    /// Why it is wrong (can be repeated)
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true, requires = "dispute")]
+    /// The reason for a --dispute (can be repeated)
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true, requires = "dispute")]
     pub reason: Vec<String>,
-    /// What stands in the way of implementing the document; becomes a P1 finding (can be repeated)
-    #[arg(long = "blocker", value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    /// What blocks the implementation of the document; becomes a P1 finding (can be repeated)
+    #[arg(long = "blocker", value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub blockers: Vec<String>,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "pass",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Hand the work to the other agent",
-    hidden: false,
-    human_only: anyone,
-    args: PassArgs::augment_args,
-    run,
-};
+pub const PASS: CommandEntry =
+    CommandEntry { name: "pass", group: CommandGroup::Agents, human_only: anyone, args: PassArgs::augment_args, run };
 
 /// What `pass`, `ask-human` and `converged` print for programs.
 #[derive(Serialize)]
-pub(crate) struct Recorded<'a> {
+pub(crate) struct RecordedCall<'a> {
     id: Option<&'a MsgId>,
     repeated: bool,
     came_back: &'a [String],
@@ -141,31 +132,30 @@ pub(crate) struct Recorded<'a> {
     state: &'a StateFields,
 }
 
-impl<'a> Recorded<'a> {
-    /// What is told of a verb that was heard.
-    pub(crate) fn of(heard: &'a Heard) -> Self {
+impl<'a> RecordedCall<'a> {
+    /// Makes it from the answer to a call.
+    pub(crate) fn of(heard: &'a AgentReply) -> Self {
         Self { id: heard.id.as_ref(), repeated: heard.repeated, came_back: &heard.came_back, state: &heard.state }
     }
 }
 
 fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = PassArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+    let mut args = PassArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
     let sender = app.sender(args.id.as_deref())?;
-    let mut args = args;
     name_repeated(matches, &mut args.review)?;
-    let heard = sender.say(AgentSays::Pass(Box::new(handover(app, &args)?)))?;
+    let heard = sender.say(AgentRequest::Pass(Box::new(handover(app, &args)?)))?;
     sender.warn_if_alone(out);
     if args.json {
-        return out.json("recorded/1", &Recorded::of(&heard));
+        return out.json("recorded/1", &RecordedCall::of(&heard));
     }
     let (state, id) = (&heard.state, heard.id.as_ref().map_or("", |id| id.0.as_str()));
     let already = if heard.repeated { "Already recorded" } else { "Recorded" };
     match (&state.active_agent, state.active_role) {
         _ if !heard.came_back.is_empty() => {
             let (why, bubble) = (heard.came_back.join(", "), &state.bubble_id);
-            out.line(format_args!("{already} as {id}; the work came back to you: {why}"))?;
+            out.line(format_args!("{already} as {id}; the work was sent back to you: {why}"))?;
             out.line(format_args!(
-                "It is still your turn. Fix it and hand over again. To hand over the same files once more, read the brief \
+                "It is still your turn. Fix it and hand over again. To hand over unchanged files again, read the brief \
                  first: pairflow brief {bubble}"
             ))?;
         }
@@ -181,7 +171,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         return Ok(());
     }
     out.line(format_args!(
-        "Still open although answered: {}; settle with --confirm or --reopen, and a wrong reproducer with --retract",
+        "Answered but still open: {}; settle them with --confirm or --reopen, and a wrong reproducer with --retract",
         unsettled.join(", ")
     ))
 }
@@ -196,8 +186,8 @@ fn name_repeated(matches: &ArgMatches, review: &mut ReviewArgs) -> Result<(), Co
             Some(finding) if finding.repeats.is_none() => finding.repeats = Some(*row),
             _ => {
                 let message = format!(
-                    "--repeats {row} follows the --finding that repeats it, once; if {row} is still there in its own \
-                     words, say --reopen {row}."
+                    "--repeats {row} must follow the --finding that repeats it, once; if {row} itself is still open, \
+                     use --reopen {row}."
                 );
                 return Err(CommandError::usage(message));
             }
@@ -207,10 +197,10 @@ fn name_repeated(matches: &ArgMatches, review: &mut ReviewArgs) -> Result<(), Co
 }
 
 /// Puts together what is said, from flags and files.
-fn handover(app: &App, args: &PassArgs) -> Result<Handover, CommandError> {
+fn handover(app: &App, args: &PassArgs) -> Result<PassRequest, CommandError> {
     let summary = app.message("--summary", &args.summary)?;
     let reviewed = reviewed(app, &args.review)?;
-    Ok(Handover {
+    Ok(PassRequest {
         summary,
         refs: args.refs.clone(),
         intent: args.intent.map(Into::into),
@@ -222,7 +212,7 @@ fn handover(app: &App, args: &PassArgs) -> Result<Handover, CommandError> {
         discuss: reviewed.discuss,
         insists: reviewed.insists,
         reviewed: args.review.reviewed.clone(),
-        key: args.key.clone().map(Key),
+        key: args.key.clone().map(RetryKey),
     })
 }
 
@@ -246,7 +236,7 @@ fn reviewed(app: &App, args: &ReviewArgs) -> Result<Declared, CommandError> {
         let read = feedback::read(&text).map_err(|why| CommandError::usage(format_args!("{file}: {why}")))?;
         insists = read.insists();
         let Feedback { claim, findings: more, confirm: taken, reopen: refused, retract: withdrawn, .. } = read;
-        discuss = claim == Claim::NeedsDiscussion;
+        discuss = claim == ReviewClaim::NeedsDiscussion;
         findings.extend(more);
         confirm.extend(taken);
         reopen.extend(refused);
@@ -260,7 +250,7 @@ fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError
     let AnswerArgs { fixed, dispute, reason, .. } = &args.answer;
     if dispute.len() != reason.len() {
         let (disputes, reasons) = (dispute.len(), reason.len());
-        let message = format!("each --dispute needs a --reason of its own: there are {disputes} and {reasons}.");
+        let message = format!("each --dispute needs its own --reason: got {disputes} and {reasons}.");
         return Err(CommandError::usage(message));
     }
     let disputed = dispute.iter().zip(reason);
@@ -280,4 +270,95 @@ pub(crate) fn explanation(app: &App, file: Option<&Path>) -> Result<Option<Expla
         return Err(CommandError::usage(message));
     }
     Ok(Some(explanation))
+}
+
+/// Ask the person a question
+///
+/// The bubble stops until the question is answered. Agents in panes get the answer as a notice; others wait for it with
+/// `pairflow wait --for answer`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow ask-human --question \"May the public API change?\"")]
+pub struct AskHumanArgs {
+    /// The question, or `-` for stdin
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
+    pub question: String,
+    /// A file that the question refers to (can be repeated)
+    #[arg(long = "ref", value_name = "PATH")]
+    pub refs: Vec<String>,
+    /// The bubble; must be the one that this agent works in
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// A retry key: calls with the same key are recorded once
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
+    pub key: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const ASK_HUMAN: CommandEntry = command!("ask-human", Agents, AskHumanArgs, ask_human, anyone);
+
+fn ask_human(args: AskHumanArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let sender = app.sender(args.id.as_deref())?;
+    let question = app.message("--question", &args.question)?;
+    let heard = sender.say(AgentRequest::AskHuman { question, refs: args.refs, key: args.key.map(RetryKey) })?;
+    if args.json {
+        return out.json("recorded/1", &RecordedCall::of(&heard));
+    }
+    let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
+    let already = if heard.repeated { "Already asked" } else { "Asked" };
+    out.line(format_args!("{already} as {id} in bubble {}", heard.state.bubble_id))?;
+    out.note(format_args!("The bubble stops until a person has replied."));
+    if heard.unnotified {
+        out.next(format_args!("{}", WaitFor::Answer.line(&heard.state.bubble_id)));
+    }
+    Ok(())
+}
+
+/// Claim, as the reviewer, that the work has converged
+///
+/// Counts as a clean review if it completes all criteria. Otherwise it is refused and every unmet criterion is named.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Example:\n  pairflow converged --summary \"both reviews clean, tests pass\"")]
+pub struct ConvergedArgs {
+    /// Why the work is done, in one or two sentences, or `-` for stdin
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
+    pub summary: String,
+    /// A file that the claim refers to (can be repeated)
+    #[arg(long = "ref", value_name = "PATH")]
+    pub refs: Vec<String>,
+    /// A Markdown file, or `-` for stdin, with the headings What changed, Why, Risks and Manual test plan
+    #[arg(long, value_name = "FILE")]
+    pub explain: Option<PathBuf>,
+    /// The slices of a long change that were reviewed, as `1,2,3`
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub reviewed: Vec<u32>,
+    /// The bubble; must be the one that this agent works in
+    #[arg(long, value_name = "ID")]
+    pub id: Option<String>,
+    /// A retry key: calls with the same key are recorded once
+    #[arg(long, value_name = "KEY", value_parser = nonempty)]
+    pub key: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The line of the table.
+pub const CONVERGED: CommandEntry = command!("converged", Agents, ConvergedArgs, converged, anyone);
+
+fn converged(args: ConvergedArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
+    let sender = app.sender(args.id.as_deref())?;
+    let summary = app.message("--summary", &args.summary)?;
+    let explanation = explanation(app, args.explain.as_deref())?;
+    let (refs, reviewed, key) = (args.refs, args.reviewed, args.key.map(RetryKey));
+    let heard = sender.say(AgentRequest::Converged { summary, refs, explanation, reviewed, key })?;
+    sender.warn_if_alone(out);
+    if args.json {
+        return out.json("recorded/1", &RecordedCall::of(&heard));
+    }
+    let id = heard.id.as_ref().map_or("", |id| id.0.as_str());
+    let already = if heard.repeated { "Already recorded" } else { "Converged, recorded" };
+    out.line(format_args!("{already} as {id}; bubble {} is {}.", heard.state.bubble_id, heard.state.state))
 }

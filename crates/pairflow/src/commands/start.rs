@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, Command, Phase, missing_checks};
 use pairflow_core::config::{Layer, Set, resolve};
 use pairflow_core::log::QuestionKind;
@@ -10,21 +9,20 @@ use pairflow_core::rules::DriverKind;
 use pairflow_core::safe::revealed;
 use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
-use pairflow_engine::engine::Bubble;
+use pairflow_engine::engine::{Bubble, Engine, EngineError};
+use pairflow_engine::git::Repo;
 
-use crate::app::{App, Consent, Purpose, fits};
-use crate::args::{BubbleArg, DriverArg};
-use crate::commands::attach::{attach, can_show};
-use crate::commands::{config, status};
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::attach::{attach, can_show};
+
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, config, fits, people, status};
+use crate::app::{Consent, Purpose, to_trust};
+use crate::args::DriverArg;
 
 const EXAMPLES: &str = "Examples:
   pairflow start login-race --attach
   pairflow start login-race --driver script --script agents.yaml
 
-A script has each agent's turns, and each turn is a list of steps; docs/script.md has all of them:
+A script lists the turns of each agent, and the steps of each turn; docs/script.md has all steps:
   agents:
     codex:
       - - write: {path: hello.txt, text: hello}
@@ -38,45 +36,36 @@ A script has each agent's turns, and each turn is a list of steps; docs/script.m
 
 /// Prepare the worktree and start the loop
 ///
-/// Returns when the bubble runs or when it could not be started; then it can be started again. If bubble.toml was edited
-/// since the bubble was made, the changes are shown, and you are asked.
+/// Returns when the bubble is running or could not be started. If bubble.toml was edited since the bubble was created, the
+/// changes are shown, and you are asked.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct StartArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// How agents are run
+    /// How agents run
     #[arg(long, value_name = "DRIVER")]
     pub driver: Option<DriverArg>,
-    /// The agents' script; has them played from it unless `--driver` says otherwise
+    /// The script of the agents; implies `--driver script`
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// Trust the commands of the repository's pairflow.toml if they have this hash
+    /// Trust the repository's commands and templates if they have this hash
     #[arg(long, value_name = "HASH")]
     pub trust: Option<String>,
-    /// Wait for the checks on the base, and end with an error if one does not pass there
+    /// Wait for the checks on the base, and fail if one of them fails there
     #[arg(long)]
     pub ci: bool,
-    /// Show the panes of the agents once the bubble runs
+    /// Attach to the panes once the bubble is running
     #[arg(long, conflicts_with = "json")]
     pub attach: bool,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "start",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Prepare the worktree and start the loop",
-    hidden: false,
-    human_only: |_| true,
-    args: StartArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("start", Bubbles, StartArgs, run, people);
 
 /// What a start may choose anew.
 #[derive(Debug, Clone, Default)]
@@ -91,8 +80,7 @@ struct Chosen {
     again: String,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = StartArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: StartArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::startable, &args.bubble, "start")?;
     startable(&bubble)?;
     if args.attach {
@@ -113,7 +101,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
 fn unshown(error: CommandError, bubble: &Bubble) -> CommandError {
     let id = &bubble.id;
     let message = format!(
-        "{} Nothing was started. Without --attach it is, and then 'pairflow attach {id} --print' prints what shows them.",
+        "{} Nothing was started. Start without --attach; 'pairflow attach {id} --print' prints the command that shows the panes.",
         error.message
     );
     CommandError { message, ..error }.or_next(format_args!("pairflow start {id}"))
@@ -132,7 +120,7 @@ fn startable(bubble: &Bubble) -> Result<(), CommandError> {
 pub(crate) fn begin_new(app: &App, out: &mut Out, bubble: &Bubble) -> Result<BubbleState, CommandError> {
     let again = format!("pairflow start {}", bubble.id);
     begin(app, out, bubble, Chosen { again, ..Chosen::default() }).map_err(|error| {
-        let message = format!("bubble {} is made, but could not be started: {}", bubble.id, error.message);
+        let message = format!("bubble {} was created but could not be started: {}", bubble.id, error.message);
         CommandError { message, ..error }.or_next(format_args!("pairflow start {}", bubble.id))
     })
 }
@@ -151,13 +139,15 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
     // Read once, so that nothing is used but what was compared with the log.
     let layers = app.layers(bubble.control.repo(), Some(&bubble.id), flags)?;
     let edit = bubble.subject(&state).edited(&layers).map_err(|errors| CommandError::from(&errors))?;
-    // A start that was interrupted goes on with what it recorded.
+    // An interrupted start continues with the recorded rules.
     if state.phase == Phase::Created && !edit.changes.is_empty() {
         config::show_edit(out, bubble, &state, &edit)?;
-        insist_on_edit(app, out, bubble, chosen.json)?;
+        confirm_edit(app, out, bubble, chosen.json)?;
         config::put_in_force(app, bubble, &state, &edit.rules)?;
     }
-    let resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
+    let mut resolved = resolve(&layers).map_err(|errors| CommandError::from(&errors))?;
+    let repo = Repo::locate(bubble.control.repo()).map_err(EngineError::from)?;
+    resolved.rules.templates = Engine::repository_templates(&repo, &resolved.rules.base_branch)?;
     app.can_run(&resolved, &format!("pairflow start {}", bubble.id))?;
     // Another command may have come into the repository's file since the bubble was made.
     app.consent(
@@ -166,6 +156,7 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
             purpose: Purpose::Start(&bubble.id),
             root: bubble.control.repo(),
             layers: &layers,
+            templates: &to_trust(&resolved.rules.templates),
             detected: &Detected::default(),
             trust: chosen.trust.as_deref(),
             yes: false,
@@ -195,7 +186,7 @@ pub(crate) fn on_base(
     let state = bubble.base_checked(&state, &app.hands())?;
     let asked = state.gate.questions.iter().find(|open| ci || open.kind == QuestionKind::Baseline);
     let Some(question) = asked.map(|open| revealed(&open.question).into_owned()) else { return Ok(state) };
-    let message = format!("bubble {} is started and waits for you: {question}", bubble.id);
+    let message = format!("bubble {} was started and waits for you: {question}", bubble.id);
     if !ci {
         out.warn(format_args!("{message}"));
         return Ok(state);
@@ -204,13 +195,13 @@ pub(crate) fn on_base(
 }
 
 /// Insists that the person wants to start with what was edited in `bubble.toml` since the bubble was made.
-fn insist_on_edit(app: &App, out: &mut Out, bubble: &Bubble, json: bool) -> Result<(), CommandError> {
+fn confirm_edit(app: &App, out: &mut Out, bubble: &Bubble, json: bool) -> Result<(), CommandError> {
     let (id, file) = (&bubble.id, bubble_file(bubble.control.repo(), &bubble.id));
-    let drop_it = format!("To drop the edit, remove {}: it is written again as recorded.", file.display());
+    let drop_it = format!("To drop the edit, remove {}; it is then written again as recorded.", file.display());
     if json || !app.interactive() {
-        let why = if json { "--json asks nothing" } else { "there is no terminal to ask on" };
+        let why = if json { "--json never asks" } else { "there is no terminal to ask on" };
         let message = format!(
-            "bubble.toml was edited after the bubble was made, and {why}. Bubble {id} was not started. {drop_it}"
+            "bubble.toml was edited after the bubble was created, and {why}. Bubble {id} was not started. {drop_it}"
         );
         return Err(CommandError::refused(message).next(format_args!("pairflow config apply {id} --yes")));
     }
@@ -231,7 +222,7 @@ pub(crate) fn tell(out: &mut Out, state: &BubbleState) -> Result<(), CommandErro
         DriverKind::Tmux => out.next(format_args!("pairflow attach {id}")),
         DriverKind::Script => out.next(format_args!("pairflow log {id}")),
         DriverKind::External => {
-            out.note(format_args!("Agents join by themselves, each in a shell of its own:"));
+            out.note(format_args!("Let each agent join in its own shell:"));
             for agent in state.rules.agents.all() {
                 out.next(format_args!("{}", state.joining(agent)));
             }

@@ -1,47 +1,31 @@
-//! `pairflow status`: where a bubble stands.
+//! `pairflow status`: the state of a bubble.
 
 use std::path::Path;
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, Phase};
-use pairflow_core::view::Tone;
 use pairflow_core::view::status::{HeldNotice, LABEL_COLUMNS, SCHEMA, Status, render};
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::git::{GitError, Head, Repo, head};
-use pairflow_engine::stage::{Activity, held_notice};
+use pairflow_engine::git::{GitError, GitHead, Repo, head};
+use pairflow_engine::session::{Activity, held_notice};
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::CommandError;
-use crate::out::{Line, Out, Paint};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, TextLine, Tone, anyone, command};
 
-/// Show where a bubble stands, and what is missing for convergence
+/// Show the state of a bubble, and what is missing for acceptance
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow status login-race\n  pairflow status --json")]
 pub struct StatusArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "status",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Show where a bubble stands, and what is missing for convergence",
-    hidden: false,
-    human_only: anyone,
-    args: StatusArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("status", Everyday, StatusArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = StatusArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: StatusArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.peek(&args.bubble, "status")?;
     let loaded = bubble.refresh()?;
     if args.json {
@@ -50,20 +34,20 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     let status = here_and_now(app, &bubble, &loaded.state)?;
     for line in render(&status) {
         let label = format!("{:LABEL_COLUMNS$}", line.label);
-        out.paint(&Line::new().add(Paint::Dim, label).add(paint(line.tone), &line.value))?;
+        out.paint(&TextLine::new().add(Tone::Faint, label).add(line.tone, &line.value))?;
     }
     if let Some(differs) = &status.config_differs {
         out.warn(format_args!("{differs}"));
         out.next(format_args!("pairflow config apply {}", bubble.id));
     }
     if !loaded.state.phase.is_final() && status.uncounted {
-        out.warn(format_args!("the supervisor is not running, so nothing moves by itself"));
+        out.warn(format_args!("no supervisor is running, so nothing happens"));
         out.next(format_args!("pairflow supervise"));
     }
     Ok(())
 }
 
-/// Prints where a bubble stands, for programs.
+/// Prints the status of a bubble as JSON.
 pub(crate) fn print_json(app: &App, out: &mut Out, bubble: &Bubble, state: &BubbleState) -> Result<(), CommandError> {
     out.json(SCHEMA, &here_and_now(app, bubble, state)?)
 }
@@ -99,17 +83,17 @@ fn here_and_now(app: &App, bubble: &Bubble, state: &BubbleState) -> Result<Statu
 /// Returns the status with what the supervisor has heard of the agents.
 pub(crate) fn shown(app: &App, bubble: &Bubble, state: &BubbleState) -> Status {
     let now = app.clock.now();
-    let heard = Activity::shown(&bubble.control, &bubble.id, now);
+    let heard = Activity::recorded(&bubble.control, &bubble.id, now);
     Status::heard(state, now, state.phase.turn().and_then(|turn| heard.of(&turn.agent)))
 }
 
-/// Returns the line with which a person goes on here, the usual one.
+/// Returns the usual next step here.
 pub(crate) fn onward(app: &App, state: &BubbleState) -> Option<String> {
     next(app, state, Status::of(state, app.clock.now()).next, false).into_iter().next()
 }
 
-/// The lines that go on, as they are here and now: what a supervisor does needs no command of the person's, and a base
-/// branch that is checked out is moved with `--here`.
+/// Adapts next steps to this machine and directory: a running supervisor needs no command, and a base branch that is
+/// checked out is merged with `--here`.
 fn next(app: &App, state: &BubbleState, lines: Vec<String>, supervised: bool) -> Vec<String> {
     let id = &state.id;
     let here = |line: String| match line.as_str() {
@@ -124,18 +108,8 @@ fn next(app: &App, state: &BubbleState, lines: Vec<String>, supervised: bool) ->
 pub(crate) fn merge_line(app: &App, state: &BubbleState) -> String {
     let on_base = |cwd: &Path| {
         let repo = Repo::locate(cwd);
-        repo.is_ok_and(|repo| head(&repo.git_dir) == Head::Branch(state.rules.base_branch.clone()))
+        repo.is_ok_and(|repo| head(&repo.git_dir) == GitHead::Branch(state.rules.base_branch.clone()))
     };
     let here = if app.cwd().is_ok_and(on_base) { " --here" } else { "" };
     format!("pairflow merge {}{here}", state.id)
-}
-
-/// The colour of a tone.
-pub(crate) fn paint(tone: Tone) -> Paint {
-    match tone {
-        Tone::Plain => Paint::Plain,
-        Tone::Good => Paint::Good,
-        Tone::Warn => Paint::Warn,
-        Tone::Bad => Paint::Bad,
-    }
 }

@@ -1,17 +1,10 @@
 //! `pairflow stop`: ends a bubble for good.
 
-use clap::{ArgMatches, Args, FromArgMatches};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, fits, nonempty, people, status};
 
-use crate::app::{App, fits};
-use crate::args::{BubbleArg, said};
-use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
-
-/// Cancel a bubble for good; nothing of the work is deleted
+/// Cancel a bubble for good; no work is deleted
 ///
-/// To interrupt a bubble and go on later, use `pairflow pause`.
+/// To interrupt a bubble and continue later, use `pairflow pause`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  pairflow stop login-race --yes")]
 pub struct StopArgs {
@@ -21,42 +14,32 @@ pub struct StopArgs {
     /// Do not ask
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Why, for the log
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true)]
+    /// The reason, for the log
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub reason: Option<String>,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "stop",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Cancel a bubble for good; nothing of the work is deleted",
-    hidden: false,
-    human_only: |_| true,
-    args: StopArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("stop", Everyday, StopArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = StopArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: StopArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble_that(fits::unfinished, &args.bubble, "stop")?;
     let state = bubble.load()?.state;
     if !state.phase.is_final() {
         let question = format!("Cancel bubble {} ({}) for good?", bubble.id, state.phase.name());
-        app.insist(out, args.yes, &question)?;
+        app.require_yes(out, args.yes, &question)?;
     }
     bubble.stop(args.reason.unwrap_or_else(|| "stopped by a person".to_owned()), &app.hands())?;
     if !args.json {
         out.line(format_args!("Cancelled bubble {}", bubble.id))?;
     }
-    let left = bubble.left();
+    let left = bubble.running_processes();
     if !left.is_nothing() {
         let runs = if left.programs > 1 { "run" } else { "runs" };
-        out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` says when they are gone"));
+        out.warn(format_args!("{left} of it still {runs}; `pairflow doctor` shows when they are gone"));
     }
     if args.json {
         return status::print_json(app, out, &bubble, &bubble.load()?.state);

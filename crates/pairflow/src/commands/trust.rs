@@ -2,17 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::config::{CommandChange, CommandInForce, CommandSet, Layer, Layers};
 use pairflow_engine::detect::Detected;
 use pairflow_engine::engine::Agreed;
 use serde::Serialize;
 
-use crate::app::{App, Consent, Purpose, show_commands, unfolded};
-use crate::args::RepoArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, command, people};
+use crate::app::{Consent, Purpose, show_commands, unfolded};
 
 const EXAMPLES: &str = "Examples:
   pairflow trust              show the commands, and ask
@@ -20,47 +16,38 @@ const EXAMPLES: &str = "Examples:
   pairflow trust --list       everything that you agreed to
   pairflow trust --forget     ask again next time
 
-The hash covers what the commands say, so a changed command is never trusted by an old hash.";
+The hash covers the text of the commands, so an old hash never trusts a changed command.";
 
 /// Trust the commands that a repository's pairflow.toml sets
 ///
-/// pairflow runs these commands only after you trusted them. Commands that you name yourself need no trust; those that
-/// pairflow detects are confirmed when a bubble is made.
+/// pairflow runs these commands only after you trusted them. Commands that you set yourself need no trust; detected
+/// commands are confirmed when a bubble is created.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TrustArgs {
     /// Which repository
     #[command(flatten)]
     pub repo: RepoArg,
-    /// Do not ask if the commands have this hash
+    /// Trust the commands without asking if they have this hash
     #[arg(long, value_name = "HASH", conflicts_with_all = ["forget", "list"])]
     pub trust: Option<String>,
-    /// Withdraw everything that you agreed to for this repository
+    /// Forget everything that you agreed to for this repository
     #[arg(long, conflicts_with = "list")]
     pub forget: bool,
     /// List the commands that you agreed to, by repository
     #[arg(long)]
     pub list: bool,
-    /// Print JSON for programs; nothing is asked
+    /// Print JSON and ask nothing
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "trust",
-    aliases: &[],
-    group: Group::Other,
-    about: "Trust the commands that a repository's pairflow.toml sets",
-    hidden: false,
-    human_only: |_| true,
-    args: TrustArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("trust", Setup, TrustArgs, run, people);
 
-/// How the commands of a repository stand, as programs see it.
+/// Whether the commands of a repository are trusted, as JSON.
 #[derive(Serialize)]
-struct Standing {
+struct TrustState {
     repo: String,
     /// Nothing if the file sets no commands.
     hash: Option<String>,
@@ -73,11 +60,11 @@ struct Standing {
 /// Every repository with commands that the person agreed to.
 #[derive(Serialize)]
 struct Trusted {
-    repositories: BTreeMap<String, Entry>,
+    repositories: BTreeMap<String, TrustedRepository>,
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct TrustedRepository {
     /// Nothing if no command of its own file is trusted.
     hash: Option<String>,
     commands: CommandSet,
@@ -93,8 +80,7 @@ struct Forgotten {
     forgotten: bool,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = TrustArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if args.list {
         return list(app, out, args.json);
     }
@@ -117,6 +103,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         purpose: Purpose::Trust,
         root: &root,
         layers: &layers,
+        templates: &[],
         detected: &detected,
         trust,
         yes: false,
@@ -135,7 +122,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
         let file = root.join("pairflow.toml");
         let why = if file.exists() { "sets no commands" } else { "does not exist" };
         out.line(format_args!("{} {why}: there is nothing to trust.", file.display()))?;
-        out.note(format_args!("Detected commands are confirmed when a bubble is made; --list shows them."));
+        out.note(format_args!("Detected commands are confirmed when a bubble is created; --list shows them."));
         return Ok(());
     }
     if before.trusted {
@@ -146,12 +133,12 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     out.line(format_args!("The commands of {} are trusted (hash {hash})", root.join("pairflow.toml").display()))
 }
 
-fn standing(app: &App, it: &Consent<'_>) -> Result<Standing, CommandError> {
+fn standing(app: &App, it: &Consent<'_>) -> Result<TrustState, CommandError> {
     let commands = it.layers.repo.commands();
     let text: CommandSet = commands.iter().cloned().collect();
     let engine = app.engine()?;
     let old = engine.agreed(it.root, Agreed::Trusted);
-    Ok(Standing {
+    Ok(TrustState {
         repo: it.root.display().to_string(),
         hash: (!text.is_empty()).then(|| text.hash()),
         trusted: !text.is_empty() && engine.has_agreed(it.root, Agreed::Trusted, &text),
@@ -163,7 +150,7 @@ fn standing(app: &App, it: &Consent<'_>) -> Result<Standing, CommandError> {
 fn list(app: &App, out: &mut Out, json: bool) -> Result<(), CommandError> {
     let agreed = app.engine()?.all_agreed();
     if json {
-        let entry = |[trusted, detected]: [Option<CommandSet>; 2]| Entry {
+        let entry = |[trusted, detected]: [Option<CommandSet>; 2]| TrustedRepository {
             hash: trusted.as_ref().map(CommandSet::hash),
             commands: trusted.unwrap_or_default(),
             detected: detected.unwrap_or_default(),
@@ -172,7 +159,7 @@ fn list(app: &App, out: &mut Out, json: bool) -> Result<(), CommandError> {
         return out.json("trusted/1", &Trusted { repositories });
     }
     if agreed.is_empty() {
-        out.note(format_args!("you agreed to the commands of no repository"));
+        out.note(format_args!("you have not agreed to the commands of any repository"));
     }
     for (repo, [trusted, detected]) in agreed {
         out.line(format_args!("{}", repo.display()))?;

@@ -1,67 +1,51 @@
 //! `pairflow update`: brings the base into the worktree.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, Phase};
 use pairflow_engine::engine::Bubble;
-use pairflow_engine::verbs::InConflict;
+use pairflow_engine::verbs::ConflictPolicy;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people, status};
 
 /// Merge the base branch into the bubble's worktree
 ///
 /// The checks run again on the merged tree, and an approval has to be given again. Clean reviews are kept if the base
-/// changed no file of the work. You are asked before anything is taken away. A conflict changes nothing: edit the files
-/// that it names in the worktree, then say --resolved. A bubble that is DONE is followed by a new one that begins with
-/// its work, or with --resolved with what you made of it in its worktree.
+/// changed no file of the work. You are asked before anything is lost. A conflict changes nothing: resolve the named files
+/// in the worktree, then pass --resolved. For a DONE bubble a follow-up bubble is created that starts with its work, or
+/// with --resolved, with the files as you resolved them in its worktree.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:\n  pairflow update login-race\n  pairflow update login-race --resolved")]
 pub struct UpdateArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// The files in conflict are resolved in the worktree; take them as they are there
+    /// Use the files in conflict as they are resolved in the worktree
     #[arg(long)]
     pub resolved: bool,
-    /// With --resolved, keep them as they are even if nobody has edited them
+    /// With --resolved, use them even if they were not edited
     #[arg(long, requires = "resolved")]
     pub keep: bool,
-    /// Merge without asking, whatever no longer counts then
+    /// Do not ask, whatever is lost
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 impl UpdateArgs {
-    fn conflict(&self) -> InConflict {
+    fn conflict(&self) -> ConflictPolicy {
         match (self.resolved, self.keep) {
-            (false, _) => InConflict::Stop,
-            (true, false) => InConflict::Edited,
-            (true, true) => InConflict::Kept,
+            (false, _) => ConflictPolicy::Stop,
+            (true, false) => ConflictPolicy::Edited,
+            (true, true) => ConflictPolicy::Kept,
         }
     }
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "update",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Merge the base branch into the bubble's worktree",
-    hidden: false,
-    human_only: |_| true,
-    args: UpdateArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("update", Bubbles, UpdateArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = UpdateArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: UpdateArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "update")?;
     let state = bubble.load()?.state;
     let base = &state.rules.base_branch;
@@ -85,7 +69,7 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     out.line(format_args!("Merged {base} at {at} into the worktree of bubble {}", bubble.id))?;
     if !updated.rounds.streak.is_empty() {
         let kept =
-            "Clean reviews are kept: the base changed no file of this work. The checks run again on the merged tree.";
+            "Clean reviews are kept: the base changed no file of the work. The checks run again on the merged tree.";
         out.note(format_args!("{kept}"));
     } else if !state.rounds.streak.is_empty() {
         out.note(format_args!("Reviews of the old tree no longer count."));
@@ -111,10 +95,10 @@ fn agree(
         (true, false) => "the clean reviews are kept, and the merged tree is checked again",
         _ => "the merged tree is checked and reviewed again",
     };
-    app.insist_unless(args.json, out, args.yes, &format!("Merging {base} into {id} takes away {lost}: {then}. Merge?"))
+    app.require_yes_unless(args.json, out, args.yes, &format!("Merging {base} into {id} loses {lost}: {then}. Merge?"))
 }
 
-/// Makes the bubble that follows one that is DONE, and tells where its work begins with a conflict.
+/// Creates the follow-up of a DONE bubble, and names files in conflict.
 fn follow(
     app: &App,
     out: &mut Out,
@@ -127,14 +111,14 @@ fn follow(
         if json {
             return status::print_json(app, out, bubble, state);
         }
-        return out.line(format_args!("{base} has the work of bubble {} already; nothing was changed.", bubble.id));
+        return out.line(format_args!("{base} already has the work of bubble {}; nothing was changed.", bubble.id));
     }
     let conflicts = if args.resolved { Vec::new() } else { bubble.conflicts_with_base(state)? };
     let next = bubble.follow_up(args.conflict())?;
     if !conflicts.is_empty() {
         out.warn(format_args!(
-            "{base} and the work of {} conflict in {}: these files begin with conflict markers, and resolving them is the \
-             first work of {}. To resolve them yourself, stop it, edit the files in the worktree of {0}, and say --resolved",
+            "{base} and the work of {} conflict in {}. These files have conflict markers, and resolving them is the first work \
+             of {}. To resolve them yourself, stop that bubble, edit the files in the worktree of {0}, and pass --resolved",
             bubble.id,
             conflicts.join(", "),
             next.id
@@ -143,9 +127,9 @@ fn follow(
     if json {
         return status::print_json(app, out, &next, &next.load()?.state);
     }
-    let by_hand = if args.resolved { " as you resolved it in its worktree" } else { "" };
+    let by_hand = if args.resolved { " as you resolved it" } else { "" };
     out.line(format_args!(
-        "DONE is final, so bubble {} was made for the same task; it begins with the work of {}, merged with {base}{by_hand}",
+        "Created follow-up bubble {} for the same task: it starts with the work of {}, merged with {base}{by_hand}",
         next.id, bubble.id
     ))?;
     out.next(format_args!("pairflow start {}", next.id));

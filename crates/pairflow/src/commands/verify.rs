@@ -1,57 +1,42 @@
 //! `pairflow verify`: recomputes the certificate.
 
-use clap::{ArgMatches, Args, FromArgMatches};
-use pairflow_core::counted::counted;
 use pairflow_core::facts::Certificate;
 use pairflow_core::safe::safe_line;
-use pairflow_engine::verbs::{Answer, VerifyReport, verify};
+use pairflow_core::text::counted;
+use pairflow_engine::verbs::{VerifyAnswer, VerifyReport, verify};
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::{CommandError, Exit};
-use crate::out::{Line, Out, Paint};
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, TextLine, Tone, anyone, command};
 
 const AFTER: &str = "\
-The log itself gets one of four answers: sealed by you, sealed with another key (which cannot be checked here), not
+The seal of the log has one of four results: sealed by you, sealed with another key (cannot be checked here), not
 sealed, or broken.
 
 Exit code:
   0  everything was checked and holds, and the log is sealed by you
-  1  nothing wrong was found, but not everything can be checked here, such as who wrote the log
-  5  the log is damaged, or something that it claims does not hold
+  1  nothing is wrong, but not everything can be checked here, such as who wrote the log
+  5  the log is damaged, or one of its claims does not hold
 
 Example:
   pairflow verify login-race";
 
 /// Recompute the certificate from log and repository
 ///
-/// Only reads. The last line says what the weakest of all checks came to, and so does the exit code.
+/// It only reads. The last line and the exit code follow from the weakest result.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = AFTER)]
 pub struct VerifyArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "verify",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Recompute the certificate from log and repository",
-    hidden: false,
-    human_only: anyone,
-    args: VerifyArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("verify", Reading, VerifyArgs, run, anyone);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = VerifyArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: VerifyArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "verify", out)?;
     out.progress(format_args!("recomputing what the log of {} claims …", bubble.id));
     let report = verify(&bubble)?;
@@ -60,19 +45,19 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     } else {
         for row in &report.rows {
             let (paint, mark) = match row.answer {
-                Answer::Holds => (Paint::Good, "ok     "),
-                Answer::Unchecked => (Paint::Warn, "unknown"),
-                Answer::Wrong => (Paint::Bad, "wrong  "),
+                VerifyAnswer::Holds => (Tone::Good, "ok     "),
+                VerifyAnswer::Unchecked => (Tone::Warn, "unknown"),
+                VerifyAnswer::Wrong => (Tone::Bad, "wrong  "),
             };
             let problem = if row.problem.is_empty() { String::new() } else { format!(": {}", row.problem) };
-            out.paint(&Line::new().add(paint, mark).plain(format!("  {}{problem}", row.what)))?;
+            out.paint(&TextLine::new().add(paint, mark).plain(format!("  {}{problem}", row.what)))?;
         }
         out.line(format_args!("{}", verdict(&report)))?;
     }
     match report.answer {
-        Answer::Holds => Ok(()),
-        Answer::Unchecked => Err(CommandError::told(Exit::Refused)),
-        Answer::Wrong => Err(CommandError::told(Exit::LogDamaged)),
+        VerifyAnswer::Holds => Ok(()),
+        VerifyAnswer::Unchecked => Err(CommandError::silent(Exit::Refused)),
+        VerifyAnswer::Wrong => Err(CommandError::silent(Exit::LogDamaged)),
     }
 }
 
@@ -81,16 +66,16 @@ fn verdict(report: &VerifyReport) -> String {
     let id = &report.bubble_id;
     let lines = counted(report.envelopes, "line");
     match (report.answer, &report.certificate) {
-        (Answer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
-        (Answer::Unchecked, _) => {
+        (VerifyAnswer::Wrong, _) => format!("Bubble {id} does not verify; the rows marked wrong say why."),
+        (VerifyAnswer::Unchecked, _) => {
             format!("Nothing is wrong in {lines} of bubble {id}, but the rows marked unknown cannot be checked here.")
         }
-        (Answer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
-        (Answer::Holds, Some(certificate)) => {
+        (VerifyAnswer::Holds, None) => format!("Everything holds in {lines} of bubble {id}: no certificate yet."),
+        (VerifyAnswer::Holds, Some(certificate)) => {
             let (tree, how) = (certificate.tree.short(), accepted(certificate));
             let waived = match &certificate.waived[..] {
                 [] => String::new(),
-                waived => format!("; the person did without: {}", safe_line(&waived.join(", "), 400)),
+                waived => format!("; waived by a person: {}", safe_line(&waived.join(", "), 400)),
             };
             format!("Everything holds in {lines} of bubble {id}: tree {tree} {how}{waived}.")
         }

@@ -2,30 +2,26 @@
 
 use std::time::Duration;
 
-use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use clap::ValueEnum;
 use pairflow_core::ids::AgentId;
 use pairflow_core::view::StateFields;
-use pairflow_core::view::waiting::{Reached, ReachedKind, Sight, Wait, WaitFor};
+use pairflow_core::view::waiting::{Reached, ReachedKind, Wait, WaitFor, WaitOutcome};
 use pairflow_engine::engine::Bubble;
 use pairflow_engine::supervise::wait_for;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group, anyone};
-use crate::exit::{CommandError, Exit};
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Exit, Out, anyone, command};
 
 const EXAMPLES: &str = "Examples:
   pairflow wait
   pairflow wait login-race --for approval --timeout 600
   while pairflow wait --for turn; do ...; done";
 
-/// Wait until there is something to do for you
+/// Wait until there is something for you to do
 ///
-/// An agent waits for its own turn, for the answer to its question, or until the work waits for approval. A person waits
-/// for a question or for work to approve. --for names one of them. If it cannot come any more, because the bubble is
-/// over, the command ends at once with exit code 1; if the time is up, with exit code 6.
+/// An agent waits for its turn, for the answer to its question, or until the work is ready for approval. A person waits
+/// for a question or for work to approve. --for selects one of them. Exits with 1 if it cannot happen any more because the
+/// bubble has ended, and with 6 after the timeout.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WaitArgs {
@@ -35,10 +31,10 @@ pub struct WaitArgs {
     /// What to wait for
     #[arg(long = "for", value_name = "WHAT")]
     pub goal: Option<GoalArg>,
-    /// How long to wait at most, in seconds; without it there is no limit
+    /// The timeout in seconds [default: none]
     #[arg(long, value_name = "SECS")]
     pub timeout: Option<u64>,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -46,25 +42,16 @@ pub struct WaitArgs {
 /// What can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GoalArg {
-    /// The caller's own turn is open; for a person, any turn
+    /// The caller's turn is open; for a person, any turn
     Turn,
-    /// The caller's question is answered; for a person, all questions are
+    /// The caller's question is answered; for a person, all questions
     Answer,
     /// The work waits for approval, or is approved
     Approval,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "wait",
-    aliases: &[],
-    group: Group::Agent,
-    about: "Wait until there is something to do for you",
-    hidden: false,
-    human_only: anyone,
-    args: WaitArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("wait", Agents, WaitArgs, run, anyone);
 
 /// What a wait has brought, for programs.
 #[derive(Serialize)]
@@ -76,35 +63,34 @@ struct Waited<'a> {
     state: StateFields,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = WaitArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: WaitArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let (bubble, by) = match app.own_seat(args.bubble.typed())? {
         Some((bubble, agent)) => (bubble, Some(agent)),
         None => (app.bubble(&args.bubble, "wait")?, None),
     };
     let state = bubble.load()?.state;
     let wait = Wait::begin(&state, by.clone(), args.goal.map(WaitFor::from));
-    if let Sight::NotYet(standing) = wait.look(&state) {
+    if let WaitOutcome::NotYet(standing) = wait.look(&state) {
         out.progress(format_args!("{standing} Waiting …"));
         if !app.supervised()? {
-            out.warn(format_args!("the supervisor is not running, so nothing moves by itself: pairflow supervise"));
+            out.warn(format_args!("no supervisor is running, so nothing happens: pairflow supervise"));
         }
     }
     let mut last = None;
     let ended = wait_for(&bubble, args.timeout.map(Duration::from_secs), |state| match wait.look(state) {
-        Sight::NotYet(standing) => {
+        WaitOutcome::NotYet(standing) => {
             last = Some(standing);
             None
         }
         other => Some((other, StateFields::of(state))),
     })?;
     match ended {
-        Some((Sight::Reached(reached), state)) => tell(app, out, &args, &Ended { bubble, by, reached, state }),
-        Some((Sight::Never(why), _)) => {
+        Some((WaitOutcome::Reached(reached), state)) => tell(app, out, &args, &Ended { bubble, by, reached, state }),
+        Some((WaitOutcome::Never(why), _)) => {
             Err(CommandError::refused(why).next(format_args!("pairflow status {}", bubble.id)))
         }
-        Some((Sight::NotYet(_), _)) | None => {
-            let message = format!("The time is up. {}", last.unwrap_or_default());
+        Some((WaitOutcome::NotYet(_), _)) | None => {
+            let message = format!("timed out. {}", last.unwrap_or_default());
             Err(CommandError::new(Exit::TimedOut, message.trim_end()).next(&app.typed))
         }
     }

@@ -1,67 +1,51 @@
 //! `pairflow waive`: the person lives with a finding, or with a check that does not pass; or does so no longer.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::Command;
 use pairflow_core::log::Waivable;
 
-use crate::app::App;
-use crate::args::{BubbleArg, said};
-use crate::commands::status;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, nonempty, people, status};
 
 const EXAMPLES: &str = r#"Examples:
   pairflow waive F3 --reason "known; ticket 412"
   pairflow waive login-race lint --reason "the linter does not know the new syntax"
   pairflow waive login-race lint --withdraw"#;
 
-/// Live with a finding, or with a check that does not pass
+/// Waive a finding or a failing check
 ///
-/// The waiver and its reason stand in the log, the certificate and the package. A waiver of a check holds for this tree
-/// and later ones. Taken back with --withdraw, the finding is open again, and the check has to pass again.
+/// The waiver and its reason are recorded in the log, the certificate and the package. A waived check stays waived on later
+/// trees. With --withdraw the finding is open again, or the check has to pass again.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct WaiveArgs {
-    /// The finding (F3) or the check (lint); before it the bubble, if more than one can be meant
-    #[arg(value_name = "[ID] FINDING|CHECK", value_parser = said, required = true, num_args = 1..=2)]
+    /// The finding (F3) or the check (lint), after the id of the bubble if more than one fits
+    #[arg(value_name = "[ID] FINDING|CHECK", value_parser = nonempty, required = true, num_args = 1..=2)]
     pub what: Vec<String>,
-    /// Why
-    #[arg(long, value_name = "TEXT", value_parser = said, allow_hyphen_values = true,
+    /// The reason
+    #[arg(long, value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true,
           required_unless_present = "withdraw")]
     pub reason: Option<String>,
-    /// Take the waiver back
+    /// Withdraw the waiver
     #[arg(long)]
     pub withdraw: bool,
-    /// The bubble; the beginning of its id is enough, and none is needed if only one can be meant
+    /// The bubble: its id or a unique beginning of it; optional if only one fits
     #[arg(long, value_name = "ID")]
     pub id: Option<String>,
-    /// The repository; without it the one around the current directory
+    /// The repository [default: the one of the current directory]
     #[arg(long, value_name = "PATH")]
     pub repo: Option<std::path::PathBuf>,
-    /// Print where the bubble stands then, as JSON for programs
+    /// Print the new status as JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "waive",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Live with a finding, or with a check that does not pass",
-    hidden: false,
-    human_only: |_| true,
-    args: WaiveArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("waive", Decisions, WaiveArgs, run, people);
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = WaiveArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: WaiveArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let (id, what) = match (&args.what[..], args.id) {
         ([what], id) => (id, what),
         ([id, what], None) => (Some(id.clone()), what),
-        _ => return Err(CommandError::usage("the bubble is named twice, by --id and before the finding.")),
+        _ => return Err(CommandError::usage("the bubble is named twice: by --id and before the finding.")),
     };
     let bubble = app.bubble(&BubbleArg::named(id, args.repo), "waive")?;
     let what = match what.parse() {

@@ -1,6 +1,5 @@
 //! `pairflow watchdog`: the time-out check, once.
 
-use clap::{ArgMatches, Args, FromArgMatches};
 use pairflow_core::bubble::{BubbleState, Command, StateName};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::QuestionKind;
@@ -9,11 +8,7 @@ use pairflow_core::view::{UNCOUNTED, span};
 use pairflow_engine::supervise::last_seen;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::args::BubbleArg;
-use crate::entry::{CommandEntry, Group};
-use crate::exit::CommandError;
-use crate::out::Out;
+use super::{App, Args, BubbleArg, CommandEntry, CommandError, Out, command, people};
 
 /// How much of a question is shown, in columns.
 const SHOWN: usize = 300;
@@ -25,22 +20,13 @@ pub struct WatchdogArgs {
     /// Which bubble
     #[command(flatten)]
     pub bubble: BubbleArg,
-    /// Print JSON for programs
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// The line of the table.
-pub const ENTRY: CommandEntry = CommandEntry {
-    name: "watchdog",
-    aliases: &[],
-    group: Group::Operator,
-    about: "Check once whether an agent has been silent for too long",
-    hidden: false,
-    human_only: |_| true,
-    args: WatchdogArgs::augment_args,
-    run,
-};
+pub const ENTRY: CommandEntry = command!("watchdog", Bubbles, WatchdogArgs, run, people);
 
 /// The result as programs see it.
 #[derive(Serialize)]
@@ -53,8 +39,7 @@ struct Watched {
     watchdog_left_secs: Option<u64>,
 }
 
-fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandError> {
-    let args = WatchdogArgs::from_arg_matches(matches).map_err(CommandError::usage)?;
+fn run(args: WatchdogArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.bubble(&args.bubble, "watchdog")?;
     let active = last_seen(&bubble, &bubble.load()?.state);
     let applied = bubble.apply(&Command::Tick { active })?;
@@ -69,9 +54,14 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
     if let Some(open) = asked {
         match (&open.about, open.kind) {
             (Some(agent), QuestionKind::Watchdog) => {
-                out.line(format_args!("{agent} has been silent for too long; you are asked in bubble {id}"))?;
+                out.line(format_args!(
+                    "{agent} has been silent for too long; a question was added to the inbox of bubble {id}"
+                ))?;
             }
-            _ => out.line(format_args!("You are asked in bubble {id}: {}", safe_line(&open.question, SHOWN)))?,
+            _ => out.line(format_args!(
+                "A question was added to the inbox of bubble {id}: {}",
+                safe_line(&open.question, SHOWN)
+            ))?,
         }
         out.next(format_args!("pairflow inbox {id}"));
         return Ok(());
@@ -86,11 +76,11 @@ fn run(matches: &ArgMatches, app: &App, out: &mut Out) -> Result<(), CommandErro
             Ok(())
         }
         _ if watched.paused => {
-            out.line(format_args!("No agent is waited for; bubble {id} is paused."))?;
+            out.line(format_args!("No timeout is running; bubble {id} is paused."))?;
             out.next(format_args!("pairflow resume {id}"));
             Ok(())
         }
-        _ => out.line(format_args!("No agent is waited for; bubble {id} is {}.", watched.state)),
+        _ => out.line(format_args!("No timeout is running; bubble {id} is {}.", watched.state)),
     }
 }
 

@@ -1,15 +1,16 @@
 //! People: questions, answers, decisions, interventions, warnings.
 
-use crate::bubble::evolve::notices::{heard, notify_holder};
-use crate::bubble::evolve::turns::{begin_round, begin_turn, run_again, set_stage};
-use crate::bubble::evolve::waivers::{waived, withdrawn};
-use crate::bubble::{Approval, BubbleState, NOTES_KEPT, OpenQuestion, Phase, Stage, Turn, WARNINGS_KEPT, questions};
-use crate::facts::{Seat, Seats};
-use crate::ids::Party;
-use crate::log::{
-    ApprovalDecision, Control, ControlAction, Decision, Envelope, GateDecision, Question, QuestionKind, Reply, Warning,
+use crate::bubble::evolve::turns::{
+    begin_round, begin_turn, closing, grant_round, heard, hold_round, notify_holder, run_again, set_stage,
 };
-use crate::progress::WentBack;
+use crate::bubble::{Approval, BubbleState, NOTES_KEPT, OpenQuestion, Phase, Stage, Turn, WARNINGS_KEPT};
+use crate::facts::{Seat, Seats};
+use crate::ids::{MsgId, Party};
+use crate::log::{
+    ApprovalDecision, Control, ControlAction, Decision, Envelope, GateDecision, Question, QuestionKind, Reply,
+    Waivable, Warning,
+};
+use crate::progress::{RoundStage, WentBack};
 use crate::time::Moment;
 
 pub(super) fn asked(state: &mut BubbleState, envelope: &Envelope, question: &Question) {
@@ -19,12 +20,15 @@ pub(super) fn asked(state: &mut BubbleState, envelope: &Envelope, question: &Que
         id: envelope.id.clone(),
         by: sender,
         kind: question.kind,
-        question: questions::shown(state, question, &envelope.id),
+        question: shown(state, question, &envelope.id),
         about: question.about.clone(),
         wants: question.wants.clone(),
         checks: question.checks.clone(),
         at: envelope.at.ts,
     });
+    if question.kind.is_tie_break() {
+        hold_round(state);
+    }
     if question.kind == QuestionKind::Failing {
         let here = state.rounds.went_back.take().filter(|last| Some(&last.tree) == state.tree());
         let asked = |tree| WentBack { tree, why: Vec::new(), asked: true };
@@ -48,11 +52,14 @@ pub(super) fn answered(state: &mut BubbleState, envelope: &Envelope, reply: &Rep
     }
     match asked.kind {
         kind if kind.is_tie_break() => {
-            state.renew_budget();
-            state.ledger.admit_reversals(state.rounds.round);
             if reply.decision == Some(Decision::Accept) {
                 set_stage(state, Stage::Accepted);
+                state.rounds.stage = RoundStage::Begun;
+            } else {
+                grant_round(state);
             }
+            state.renew_budget();
+            state.ledger.admit_reversals(state.rounds.round);
         }
         QuestionKind::Comprehension => comprehended(state, reply, envelope.at),
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => state.evidence.could_not.clear(),
@@ -111,7 +118,7 @@ pub(super) fn decided(state: &mut BubbleState, decision: &ApprovalDecision, at: 
         return;
     }
     if decision.decision == GateDecision::Reject {
-        noted(state, "rework: the approach as such is rejected, not a detail of it; begin with another one".to_owned());
+        noted(state, "rework: the whole approach is rejected; start with another one".to_owned());
     }
     for id in &decision.findings {
         if let Some(note) = state.ledger.get(*id).map(|row| format!("rework: {}", row.short())) {
@@ -157,7 +164,7 @@ pub(super) fn warned(state: &mut BubbleState, sender: &Party, warning: &Warning,
     heard(state, sender, at);
     // An agent that was told to wait for a person is told when that is over, also if nobody had to answer.
     let sent_away =
-        |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !questions::only_about(state, &turn.agent);
+        |turn: &Turn| *sender == Party::Agent(turn.agent.clone()) && !state.is_asked_only_about(&turn.agent);
     let sent_away = matches!(&state.phase, Phase::WaitingHuman(turn) if sent_away(turn));
     state.gate.untold |= sent_away;
     state.warnings.push_back((sender.clone(), warning.clone()));
@@ -170,4 +177,49 @@ pub(super) fn noted(state: &mut BubbleState, note: String) {
     state.gate.notes.push(note);
     let surplus = state.gate.notes.len().saturating_sub(NOTES_KEPT);
     state.gate.notes.drain(..surplus);
+}
+
+/// A waiver of a check holds for this tree and for later ones, until it is taken back.
+pub(super) fn waived(state: &mut BubbleState, control: &Control) {
+    match &control.waived {
+        Some(Waivable::Finding(id)) => state.ledger.waive(*id, state.rounds.round, &control.reason),
+        Some(Waivable::Check(name)) => {
+            state.evidence.waived_checks.insert(name.clone(), control.reason.clone());
+        }
+        None => {}
+    }
+    if let (Some(handover), Some(what)) = (closing(state), &control.waived) {
+        handover.waived.push(what.clone());
+    }
+}
+
+/// A waiver is taken back. What the check said of this tree counts again; if it said nothing, it is owed.
+pub(super) fn withdrawn(state: &mut BubbleState, control: &Control) {
+    match &control.waived {
+        Some(Waivable::Finding(id)) => state.ledger.withdraw(*id, state.rounds.round, &control.reason),
+        Some(Waivable::Check(name)) => {
+            state.evidence.waived_checks.remove(name);
+            if state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && turn.stage == Stage::Open) {
+                // The review goes on once it has run, or the work goes back.
+                set_stage(state, Stage::Opening);
+            }
+        }
+        None => {}
+    }
+    if let (Some(handover), Some(what)) = (closing(state), &control.waived) {
+        handover.waived.retain(|one| one != what);
+    }
+}
+
+/// Returns a question as a person reads it: the commands that answer a request for a permission have its name in them,
+/// which it has only once it is recorded.
+fn shown(state: &BubbleState, asked: &Question, name: &MsgId) -> String {
+    let (id, question) = (&state.id, &asked.question);
+    if asked.kind != QuestionKind::Permit {
+        return question.clone();
+    }
+    let reply = format!("pairflow reply {id} --question {name}");
+    format!(
+        "{question} Allow it this once with '{reply} --decision accept', refuse it with '{reply} --message …', or answer in its pane: pairflow attach {id}"
+    )
 }

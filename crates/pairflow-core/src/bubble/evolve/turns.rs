@@ -1,17 +1,15 @@
-//! Turns: who is next, which tree the turn before left, and what a review came to.
+//! Turns: who is next, which tree the turn before left, what a review came to, and what agents are told.
 
-use crate::progress::Evidence;
 use std::collections::BTreeSet;
 
 use crate::bubble::{
-    BubbleState, CHECK_TRIES, Handover, NOTES_KEPT, Phase, SUMMARIES_KEPT, SUPERSEDED_KEPT, Stage, Turn,
+    BubbleState, CHECK_TRIES, Handover, KnownSession, NOTES_KEPT, Notice, Parked, Phase, SUMMARIES_KEPT,
+    SUPERSEDED_KEPT, Stage, Turn,
 };
-use crate::facts::RoundRoles;
-use crate::facts::{Outcome, Place, Receipt, Snapshot};
-use crate::facts::{Seat, Seats};
+use crate::facts::{CheckPlace, Outcome, Receipt, RoundRoles, Seat, Seats, Snapshot};
 use crate::ids::{AgentId, FindingId, Party};
-use crate::log::{Judged, Next, Pass, Reason, Verdict};
-use crate::progress::{CheckState, Returned, Said, WentBack};
+use crate::log::{Control, ControlAction, Delivery, Judged, Lifecycle, NextTurn, Pass, Reason, Verdict};
+use crate::progress::{CheckState, HandoverSummary, Returned, RoundStage, WentBack, WorkEvidence};
 use crate::time::Moment;
 
 /// Counts a new round with these seats: an implementer's turn, and every look at what it leaves.
@@ -19,7 +17,28 @@ pub(super) fn begin_round(state: &mut BubbleState, seats: Seats) {
     state.rounds.round += 1;
     state.rounds.spent.rounds += 1;
     state.rounds.sent_back = 0;
+    state.rounds.stage = RoundStage::Pending;
     seat(state, seats);
+}
+
+/// Takes back a round that no agent has worked in: a person is asked whether there is one at all.
+pub(super) fn hold_round(state: &mut BubbleState) {
+    let rounds = &mut state.rounds;
+    if rounds.stage != RoundStage::Pending || rounds.round < 2 {
+        return;
+    }
+    let round = rounds.round;
+    rounds.history.retain(|roles| roles.round != round);
+    rounds.round -= 1;
+    rounds.spent.rounds = rounds.spent.rounds.saturating_sub(1);
+    rounds.stage = RoundStage::AwaitingNext;
+}
+
+/// Begins the round that a person was asked about.
+pub(super) fn grant_round(state: &mut BubbleState) {
+    if state.rounds.stage == RoundStage::AwaitingNext {
+        begin_round(state, state.rounds.seats.clone());
+    }
 }
 
 /// Seats the agents anew, in the present round.
@@ -65,6 +84,7 @@ pub(super) fn opened(state: &mut BubbleState, number: u32, slices: u32, at: Mome
     turn.stage = Stage::Open;
     turn.slices = slices;
     turn.follows_handover = false;
+    state.rounds.stage = RoundStage::Begun;
     (turn.since, turn.heard, turn.uninterrupted) = (at, at, at);
     let held =
         state.phase.turn().map(|turn| turn.agent.clone()).map(|agent| state.rounds.held.entry(agent).or_default());
@@ -90,6 +110,7 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
         others_at_work,
         waived: Vec::new(),
         checks_changed: false,
+        closed: Vec::new(),
     };
     match seat {
         Seat::Implementer => {
@@ -103,7 +124,7 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
         // What a judge decides is recorded with the dispute.
         Seat::Judge => {}
         Seat::Reviewer => {
-            state.review(by, handover.round, Some(pass));
+            let handover = Handover { closed: state.review(by, handover.round, Some(pass)), ..handover };
             state.gate.steps.clone_from(&pass.steps);
             state.rounds.spent.looks += 1;
             if let Some(turn) = state.phase.turn_mut() {
@@ -116,7 +137,7 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
 
 /// Keeps what an agent said about its turn.
 pub(super) fn said(state: &mut BubbleState, by: &AgentId, seat: Seat, summary: &str) {
-    state.gate.summaries.push_back(Said {
+    state.gate.summaries.push_back(HandoverSummary {
         round: state.rounds.round,
         seat,
         agent: by.clone(),
@@ -175,9 +196,10 @@ fn touch(state: &mut BubbleState, snapshot: &Snapshot) {
 pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
     match &verdict.on {
         Judged::Review { by, round } if verdict.reasons.contains(&Reason::TreeChanged) => {
-            state.ledger.retract(by, *round)
+            let closed = closing(state).map(|handover| std::mem::take(&mut handover.closed));
+            state.ledger.retract(by, *round, &closed.unwrap_or_default())
         }
-        Judged::Work if verdict.next == Next::Implement => return sent_back(state, &verdict.reasons, at),
+        Judged::Work if verdict.next == NextTurn::Implement => return sent_back(state, &verdict.reasons, at),
         _ => {}
     }
     let renews = match &verdict.on {
@@ -196,14 +218,14 @@ pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
 fn go_on(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
     match &verdict.clean {
         Some(review) => state.rounds.streak.push(review.clone()),
-        None if verdict.next != Next::Recheck && verdict.on != Judged::Work => state.rounds.streak.clear(),
+        None if verdict.next != NextTurn::Recheck && verdict.on != Judged::Work => state.rounds.streak.clear(),
         None => {}
     }
     let next = match verdict.next {
-        Next::Stay => return,
-        Next::Accept => return settle(state),
-        Next::Implement => Seat::Implementer,
-        Next::Review | Next::Recheck => Seat::Reviewer,
+        NextTurn::Stay => return,
+        NextTurn::Accept => return settle(state),
+        NextTurn::Implement => Seat::Implementer,
+        NextTurn::Review | NextTurn::Recheck => Seat::Reviewer,
     };
     match next {
         Seat::Implementer => begin_round(state, verdict.seats.clone()),
@@ -278,8 +300,8 @@ pub(super) fn checked(state: &mut BubbleState, receipt: &Receipt) {
     };
     match receipt.place {
         // On the base only what is left after the last try says anything.
-        Place::Base if tries < CHECK_TRIES => {}
-        Place::Base => {
+        CheckPlace::Base if tries < CHECK_TRIES => {}
+        CheckPlace::Base => {
             state.evidence.could_not.remove(&receipt.check);
             state.evidence.baseline.push(receipt.clone());
         }
@@ -290,13 +312,13 @@ pub(super) fn checked(state: &mut BubbleState, receipt: &Receipt) {
 /// The reproducer of a finding was run. One that could not be run is tried again, then dropped.
 pub(super) fn reproduced(state: &mut BubbleState, finding: FindingId, receipt: &Receipt) {
     if matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
-        let tries = state.evidence.could_not.entry(Evidence::tries_of(finding)).or_default();
+        let tries = state.evidence.could_not.entry(WorkEvidence::tries_of(finding)).or_default();
         *tries += 1;
         if *tries < CHECK_TRIES {
             return;
         }
     } else {
-        state.evidence.could_not.remove(&Evidence::tries_of(finding));
+        state.evidence.could_not.remove(&WorkEvidence::tries_of(finding));
     }
     state.ledger.reproduced(finding, receipt, state.rounds.round);
 }
@@ -308,4 +330,97 @@ pub(super) fn keep_reviews(state: &mut BubbleState) {
         review.tree = review.tree.take().or(tree.clone());
     }
     state.evidence.base_only = true;
+}
+
+/// The hand-over whose tree is not recorded yet.
+pub(super) fn closing(state: &mut BubbleState) -> Option<&mut Handover> {
+    match &mut state.phase.turn_mut()?.stage {
+        Stage::Closing(handover) => Some(handover),
+        _ => None,
+    }
+}
+
+/// The holder of the open turn is to be told; an older notice to the same agent says nothing that this one does not.
+pub(super) fn notify_holder(state: &mut BubbleState) {
+    let Phase::Running(turn) = &state.phase else { return };
+    if !turn.is_open() || !state.notifies() {
+        return;
+    }
+    let (agent, turn) = (turn.agent.clone(), turn.number);
+    state.presence.notices += 1;
+    // The turn has moved on: nobody else has anything to read any more.
+    state.presence.outbox.clear();
+    state.presence.outbox.push(Notice { number: state.presence.notices, agent, turn, attempts: 0, sent: None });
+}
+
+/// An agent did something that it can only do after reading, and with an account that is not used up.
+pub(super) fn has_read(state: &mut BubbleState, agent: &AgentId) {
+    knows_return(state, agent);
+    state.sits_down(agent);
+    state.presence.outbox.retain(|notice| notice.agent != *agent);
+    state.presence.parked = state.presence.parked.take().filter(|parked| parked.agent != *agent);
+}
+
+/// From here on `agent` knows that its work came back, if it did: the same words are a new hand-over.
+fn knows_return(state: &mut BubbleState, agent: &AgentId) {
+    if state.phase.turn().is_some_and(|turn| turn.agent == *agent) {
+        state.rounds.returned = None;
+    }
+}
+
+/// The holder of the turn gave a sign of life.
+pub(super) fn heard(state: &mut BubbleState, sender: &Party, at: Moment) {
+    if let Some(turn) = state.phase.turn_mut().filter(|turn| *sender == Party::Agent(turn.agent.clone())) {
+        turn.heard = at;
+    }
+}
+
+pub(super) fn delivered(state: &mut BubbleState, to: &Party, delivery: &Delivery, at: Moment) {
+    if delivery.acknowledged {
+        state.presence.outbox.retain(|notice| notice.number != delivery.notice);
+        if let Party::Agent(agent) = to {
+            knows_return(state, agent);
+            state.sits_down(agent);
+        }
+        heard(state, to, at);
+        return;
+    }
+    if let Some(notice) = state.presence.outbox.iter_mut().find(|notice| notice.number == delivery.notice) {
+        notice.attempts = delivery.attempt;
+        notice.sent = Some(at);
+    }
+}
+
+pub(super) fn session_known(state: &mut BubbleState, fact: &Lifecycle) {
+    let Lifecycle::AgentSession { agent, turn, seat, session } = fact else { return };
+    state.note_session(KnownSession { agent, turn: *turn, seat: *seat, id: session.as_ref() });
+}
+
+/// An intervention that is about the agents' programs.
+pub(super) fn intervened(state: &mut BubbleState, control: &Control, to: &Party, at: Moment) {
+    match (control.action, to) {
+        (ControlAction::Nudge, _) => {
+            if let Some(turn) = state.phase.turn_mut() {
+                turn.nudges += 1;
+                turn.heard = at;
+            }
+        }
+        (ControlAction::Restart, _) => {
+            state.presence.restarts += 1;
+            state.presence.parked = None;
+            state.presence.outbox.clear();
+            notify_holder(state);
+        }
+        (ControlAction::Park, Party::Agent(agent)) => {
+            state.presence.parked = control.until.map(|until| Parked { agent: agent.clone(), since: at, until });
+        }
+        (ControlAction::Unpark, _) => {
+            state.presence.parked = None;
+            if let Some(turn) = state.phase.turn_mut() {
+                turn.heard = at;
+            }
+            notify_holder(state);
+        }
+        _ => {}
+    }
 }

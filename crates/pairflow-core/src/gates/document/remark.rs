@@ -45,8 +45,8 @@ pub struct Remark {
     pub what: String,
 }
 
-/// A remark whose place is still a byte of a page.
-pub(super) struct Mark {
+/// A remark whose place is a byte of a page.
+pub(super) struct PendingRemark {
     pub(super) check: DocumentCheck,
     pub(super) page: usize,
     pub(super) at: usize,
@@ -82,14 +82,14 @@ pub fn report(check: DocumentCheck, remarks: &[Remark]) -> String {
 }
 
 /// Turns bytes of pages into lines and columns. One sweep over each text, however many marks it has.
-pub(super) fn place(mut marks: Vec<Mark>, documents: &[(String, String)]) -> Vec<Remark> {
+pub(super) fn place(mut marks: Vec<PendingRemark>, documents: &[(String, String)]) -> Vec<Remark> {
     marks.sort_by(|a, b| (a.page, a.at, a.check, &a.what).cmp(&(b.page, b.at, b.check, &b.what)));
-    let mut here = Sweep::default();
+    let mut here = PlaceFinder::default();
     let mut remarks = Vec::with_capacity(marks.len());
-    for Mark { check, page, at, what } in marks {
+    for PendingRemark { check, page, at, what } in marks {
         let (path, text) = &documents[page];
         if here.page != page {
-            here = Sweep { page, ..Sweep::default() };
+            here = PlaceFinder { page, ..PlaceFinder::default() };
         }
         here.go(text, at);
         remarks.push(Remark { check, path: path.clone(), line: here.line + 1, column: here.column + 1, what });
@@ -99,14 +99,14 @@ pub(super) fn place(mut marks: Vec<Mark>, documents: &[(String, String)]) -> Vec
 }
 
 #[derive(Default)]
-struct Sweep {
+struct PlaceFinder {
     page: usize,
     at: usize,
     line: u32,
     column: u32,
 }
 
-impl Sweep {
+impl PlaceFinder {
     fn go(&mut self, text: &str, to: usize) {
         for char in text[self.at..to].chars() {
             if char == '\n' {

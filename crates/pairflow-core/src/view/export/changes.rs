@@ -1,121 +1,115 @@
-//! Patches: files, hunks and coloured lines, as many as there is room for.
+//! Patches: files, hunks and coloured lines, up to a limit.
+
+use maud::{Markup, html};
 
 use crate::safe::revealed;
-use crate::view::export::contents::View;
-use crate::view::export::html::{Html, section};
-use crate::view::export::links::{file_anchor, hunk_anchor};
-use crate::view::export::patch::{FilePatch, Patch};
+use crate::view::export::text::{PageContext, SafeText, file_anchor, hunk_anchor, link};
+use crate::view::patch::{FilePatch, PatchHunk};
 use crate::view::words::count;
 
-/// The longest page, in bytes. What would make it longer is left out with a note.
-const LONGEST: usize = 12 * 1024 * 1024;
-/// How many lines of the whole patch are shown.
-const WHOLE: usize = 12_000;
-/// How many lines of all rounds together are shown.
-const ROUNDS: usize = 12_000;
+/// How many bytes the hunks of the whole patch take, and those of all rounds together.
+const BYTES: usize = 6 * 1024 * 1024;
+/// How many lines of the whole patch are shown, and of all rounds together.
+const LINES: usize = 12_000;
 /// How many files of one patch are shown.
 const FILES: usize = 500;
 /// How many characters of a line are shown.
 const COLUMNS: usize = 400;
-
 /// A patch of at most so many lines is shown unfolded.
 const SHORT: usize = 400;
 
-/// How many lines there is room for yet.
-pub(super) struct Room {
+pub(super) fn render(page: &PageContext<'_>) -> Markup {
+    let lines: usize = page.whole.iter().map(FilePatch::lines).sum();
+    let command = format!("pairflow diff {}", page.export.facts.state().id);
+    html! {
+        section id="changes" {
+            h2 { "Changes" }
+            @if let Some(why) = &page.export.patches.missing {
+                p.wrong { "The changes cannot be shown: " (SafeText(why)) }
+            } @else if page.whole.is_empty() {
+                p.dim { "Nothing was changed." }
+            } @else {
+                p.dim { "From the base to the newest snapshot." }
+                div.wide { table.files { tbody {
+                    @for (file, number) in page.whole.iter().zip(1..).take(FILES) {
+                        @let (added, removed) = file.counts();
+                        tr {
+                            td { (link(Some("path"), &file_anchor(None, number), &file.path)) }
+                            td.plus { "+" (added) } td.minus { "-" (removed) }
+                        }
+                    }
+                } } }
+                (DiffBudget::new(lines <= SHORT).files(page.whole, None, &command))
+            }
+        }
+    }
+}
+
+/// How much more of a patch is shown.
+pub(super) struct DiffBudget {
     lines: usize,
+    bytes: usize,
     unfolded: bool,
 }
 
-pub(super) fn render(html: &mut Html, view: &View<'_>) {
-    section(html, "changes", "Changes");
-    let id = &view.export.facts.state().id;
-    if let Some(why) = &view.export.patches.missing {
-        html.raw("<p class=\"wrong\">The changes cannot be shown: ").text(why).raw("</p>\n");
-    } else if view.whole.files.is_empty() {
-        html.raw("<p class=\"dim\">Nothing was changed.</p>\n");
-    } else {
-        html.raw("<p class=\"dim\">From the base to the newest snapshot.</p>\n");
-        table(html, view.whole);
-        Room { lines: WHOLE, unfolded: view.whole.lines() <= SHORT }.files(
-            html,
-            view.whole,
-            None,
-            &format!("pairflow diff {id}"),
-        );
-    }
-    html.raw("</section>\n");
-}
-
-fn table(html: &mut Html, patch: &Patch<'_>) {
-    html.raw("<div class=\"wide\"><table class=\"files\"><tbody>\n");
-    for (file, number) in patch.files.iter().zip(1..).take(FILES) {
-        let (added, removed) = file.counts();
-        html.raw("<tr><td>").link("path", &file_anchor(None, number), &file.path);
-        html.raw("</td><td class=\"plus\">").text(&format!("+{added}"));
-        html.raw("</td><td class=\"minus\">").text(&format!("-{removed}")).raw("</td></tr>\n");
-    }
-    html.raw("</tbody></table></div>\n");
-}
-
-impl Room {
-    /// The room for the patches of all rounds.
-    pub(super) fn of_rounds() -> Self {
-        Self { lines: ROUNDS, unfolded: true }
+impl DiffBudget {
+    pub(super) fn new(unfolded: bool) -> Self {
+        Self { lines: LINES, bytes: BYTES, unfolded }
     }
 
-    /// Adds the files of a patch; `command` shows all of it.
-    pub(super) fn files(&mut self, html: &mut Html, patch: &Patch<'_>, round: Option<u32>, command: &str) {
+    /// The files of a patch; `command` shows all of it.
+    pub(super) fn files(&mut self, files: &[FilePatch<'_>], round: Option<u32>, command: &str) -> Markup {
         let before = self.lines;
-        for (file, number) in patch.files.iter().zip(1..).take(FILES) {
-            self.file(html, file, round, number);
-        }
-        let left_out = patch.lines().saturating_sub(before - self.lines);
-        if left_out > 0 || patch.files.len() > FILES {
-            let are = if left_out == 1 { "is" } else { "are" };
-            html.raw("<p class=\"cut\">").text(&format!("{} {are} left out here; ", count(left_out, "line")));
-            html.element("code", "", command).raw(" shows all of it.</p>\n");
-        }
-    }
-
-    fn file(&mut self, html: &mut Html, file: &FilePatch<'_>, round: Option<u32>, number: usize) {
-        let (added, removed) = file.counts();
-        let tag = if self.unfolded { "details open" } else { "details" };
-        html.open_at(tag, "file", &file_anchor(round, number));
-        html.raw("<summary>").element("code", "path", &file.path).raw(" <span class=\"plus\">");
-        html.text(&format!("+{added}"))
-            .raw("</span> <span class=\"minus\">")
-            .text(&format!("-{removed}"))
-            .raw("</span>");
-        file.notes.iter().for_each(|note| {
-            html.raw(" ").element("span", "dim", note);
-        });
-        html.raw("</summary>\n");
-        for (hunk, nth) in file.hunks.iter().zip(1..) {
-            if self.lines == 0 || html.len() > LONGEST {
-                break;
+        let shown: Vec<_> =
+            files.iter().zip(1..).take(FILES).map(|(file, number)| self.file(file, round, number)).collect();
+        let left_out = files.iter().map(FilePatch::lines).sum::<usize>().saturating_sub(before - self.lines);
+        html! {
+            @for file in shown { (file) }
+            @if left_out > 0 || files.len() > FILES {
+                p.cut {
+                    (count(left_out, "line")) @if left_out == 1 { " is" } @else { " are" } " left out here; "
+                    code { (command) } " shows all of it."
+                }
             }
-            html.open_at("pre", "hunk", &hunk_anchor(round, number, nth))
-                .element("span", "at", cut(hunk.head))
-                .raw("\n");
-            let shown = hunk.lines.len().min(self.lines);
-            hunk.lines[..shown].iter().for_each(|text| line(html, text));
-            self.lines -= shown;
-            html.raw("</pre>\n");
         }
-        html.raw("</details>\n");
     }
-}
 
-fn line(html: &mut Html, text: &str) {
-    let shown = revealed(cut(text));
-    match text.as_bytes().first() {
-        Some(b'+') => html.element("ins", "", &shown),
-        Some(b'-') => html.element("del", "", &shown),
-        Some(b' ') => html.element("span", "", &shown),
-        _ => html.element("i", "", &shown),
-    };
-    html.raw("\n");
+    fn file(&mut self, file: &FilePatch<'_>, round: Option<u32>, number: usize) -> Markup {
+        let (added, removed) = file.counts();
+        html! {
+            details.file open[self.unfolded] id=(file_anchor(round, number)) {
+                summary {
+                    code.path { (SafeText(&file.path)) } " " span.plus { "+" (added) } " " span.minus { "-" (removed) }
+                    @for note in file.notes() { " " span.dim { (SafeText(note)) } }
+                }
+                @for (hunk, nth) in file.hunks.iter().zip(1..) {
+                    @if self.lines > 0 && self.bytes > 0 { (self.hunk(hunk, &hunk_anchor(round, number, nth))) }
+                }
+            }
+        }
+    }
+
+    fn hunk(&mut self, hunk: &PatchHunk<'_>, anchor: &str) -> Markup {
+        let shown = hunk.lines.len().min(self.lines);
+        let markup = html! {
+            pre.hunk id=(anchor) {
+                span.at { (SafeText(cut(hunk.head))) } "\n"
+                @for text in &hunk.lines[..shown] {
+                    @let line = revealed(cut(text));
+                    @match text.as_bytes().first() {
+                        Some(b'+') => ins { (SafeText(&line)) },
+                        Some(b'-') => del { (SafeText(&line)) },
+                        Some(b' ') => span { (SafeText(&line)) },
+                        _ => i { (SafeText(&line)) },
+                    }
+                    "\n"
+                }
+            }
+        };
+        self.lines -= shown;
+        self.bytes = self.bytes.saturating_sub(markup.0.len());
+        markup
+    }
 }
 
 fn cut(text: &str) -> &str {

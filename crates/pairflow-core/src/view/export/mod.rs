@@ -1,24 +1,14 @@
 //! A bubble as one self-contained HTML page: no script, no external resource, readable for years.
 //!
-//! [`Facts`] are gathered from the log, line by line; [`Export`] adds what only git and `verify` know; [`render`] turns it
-//! into a page. All foreign text goes through `html`, which is the only file that writes a `<`.
+//! [`LogFacts`] are gathered from the log, line by line; [`Export`] adds what only git and `verify` know; [`render`] makes
+//! the page. Markup is written with `maud`, which escapes; foreign text goes through `text`, which also takes out whatever
+//! could steer a reader's eye.
 
 mod changes;
-mod contents;
-mod facts;
-mod findings;
-mod head;
-mod html;
-mod links;
+mod log_facts;
 mod page;
-mod patch;
-mod people;
-mod prose;
-mod receipts;
-mod rounds;
-mod story;
-mod verdict;
+mod sections;
+mod text;
 
-pub use contents::{Checked, Export, Patches};
-pub use facts::{Asked, Decided, Facts, Handed, Ran, RoundTrees, Said};
+pub use log_facts::{Export, LogFacts, Newest, Patches, RoundTrees, VerifiedClaim};
 pub use page::render;

@@ -1,22 +1,27 @@
-//! What a text refers to, as far as code can tell: rows of the ledger, changed files, checks.
+//! An agent's text as single statements, and what each refers to as far as code can tell: findings, changed files, checks.
 //!
-//! Only what is known counts: a finding that was never filed, or a file that the work does not change, is no evidence.
+//! A list item is a statement, elsewhere a sentence; a fenced block belongs to the statement before it. Only what is known
+//! counts as a reference: a finding that was never filed, or a file that the work does not change, is no evidence.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use serde::Serialize;
+
 use crate::bubble::BubbleState;
 use crate::ids::FindingId;
 use crate::rules::Check;
+use crate::safe::safe;
+use crate::view::words::one_line;
 
-/// How many endings of a path stand for it.
+/// How many endings of a path are understood.
 const PARTS: usize = 8;
 /// The longest path that is looked up, in bytes.
 const LONGEST: usize = 4096;
 
 /// What there is to refer to.
 #[derive(Debug, Clone)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownReferences<'a> {
     findings: Vec<FindingId>,
     /// Changed files, by their whole path and by every ending of it; nothing where an ending is not unique.
     files: BTreeMap<&'a str, Option<&'a str>>,
@@ -26,7 +31,7 @@ pub(crate) struct Known<'a> {
 /// One reference in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reference<'a> {
-    /// Where it stands in the text, in bytes.
+    /// Its place in the text, in bytes.
     pub(crate) at: Range<usize>,
     /// What it means.
     pub(crate) to: Target<'a>,
@@ -43,7 +48,7 @@ pub(crate) enum Target<'a> {
     Check(&'a str),
 }
 
-impl<'a> Known<'a> {
+impl<'a> KnownReferences<'a> {
     /// Reads off a state what can be referred to.
     pub(crate) fn of(state: &'a BubbleState) -> Self {
         let changed =
@@ -87,7 +92,7 @@ impl<'a> Known<'a> {
         Some(Target::Place(file(name)?, digits.parse().ok().filter(|line| *line > 0)))
     }
 
-    /// A check is meant where its name is quoted or stands beside the word "check", or its command is spelled out.
+    /// A check is meant where its name is quoted or next to the word "check", or where its command is spelled out.
     fn named_checks(&self, text: &str, words: &[Range<usize>]) -> Vec<Reference<'a>> {
         let mut found = Vec::new();
         for check in self.checks {
@@ -125,7 +130,7 @@ fn endings<'a>(paths: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, Option
     files
 }
 
-/// Whether a character stands between words.
+/// Whether a character separates words.
 fn is_gap(c: char) -> bool {
     c.is_whitespace()
         || matches!(c, '`' | '"' | '\'' | '“' | '”' | '(' | ')' | '[' | ']' | '{' | '}' | '<' | '>' | ',' | ';')
@@ -159,7 +164,7 @@ fn is_beside_check(text: &str, words: &[Range<usize>], nth: usize) -> bool {
     is_check(nth.checked_sub(1).and_then(|before| words.get(before))) || is_check(words.get(nth + 1))
 }
 
-/// Finds where `name` stands in a text as words of its own.
+/// Finds `name` in a text where it is not part of a longer word.
 fn spelled<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> + use<'t> {
     let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '/' | '_' | '-'));
     // To prepare a search costs as much as the name is long, however short the text is.
@@ -169,17 +174,114 @@ fn spelled<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize
         .filter(move |at| is_end(text[..at.start].chars().next_back()) && is_end(text[at.end..].chars().next()))
 }
 
+/// How many statements of one text are read.
+pub(crate) const STATEMENTS: usize = 200;
+/// How many bytes of the fenced blocks after one statement are kept.
+const CODE: usize = 8_000;
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub(crate) struct Statement {
+    /// The statement, on one line; empty if the text begins with a fenced block.
+    pub(crate) text: String,
+    /// The fenced block that follows it; mostly empty.
+    pub(crate) code: String,
+}
+
+/// Reads the statements of a text, and says how many were left out.
+pub(crate) fn statements(text: &str) -> (Vec<Statement>, usize) {
+    let mut found = Vec::new();
+    let mut open = Paragraph::default();
+    let mut fenced = false;
+    for line in safe(text).lines() {
+        let bare = line.trim_start();
+        if bare.starts_with("```") {
+            fenced = !fenced;
+            open.end(&mut found);
+        } else if fenced {
+            code(&mut found, line);
+        } else if bare.is_empty() {
+            open.end(&mut found);
+        } else if let Some(item) = item(bare) {
+            open.end(&mut found);
+            open = Paragraph { text: item.to_owned(), is_item: true };
+        } else {
+            open.text.push(' ');
+            open.text.push_str(bare);
+        }
+    }
+    open.end(&mut found);
+    let surplus = found.len().saturating_sub(STATEMENTS);
+    found.truncate(STATEMENTS);
+    (found, surplus)
+}
+
+/// Lines that belong together.
+#[derive(Default)]
+struct Paragraph {
+    text: String,
+    is_item: bool,
+}
+
+impl Paragraph {
+    /// Turns what was gathered into statements.
+    fn end(&mut self, found: &mut Vec<Statement>) {
+        let Self { text, is_item } = std::mem::take(self);
+        let sentences = if is_item { vec![text.as_str()] } else { sentences(&text) };
+        let said = sentences.into_iter().map(one_line).filter(|text| !text.is_empty());
+        found.extend(said.map(|text| Statement { text, code: String::new() }));
+    }
+}
+
+fn code(found: &mut Vec<Statement>, line: &str) {
+    if found.is_empty() {
+        found.push(Statement::default());
+    }
+    if let Some(last) = found.last_mut().filter(|last| last.code.len() + line.len() < CODE) {
+        last.code.push_str(line);
+        last.code.push('\n');
+    }
+}
+
+/// Returns the text of a list item.
+pub(crate) fn item(line: &str) -> Option<&str> {
+    if let Some(rest) = ["- ", "* ", "+ "].iter().find_map(|mark| line.strip_prefix(mark)) {
+        return Some(rest);
+    }
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = (1..=3).contains(&(line.len() - rest.len()));
+    numbered.then(|| rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "))).flatten()
+}
+
+/// Divides a paragraph after each full stop that a capital, a digit or a mark follows.
+fn sentences(text: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut begin = 0;
+    let mut ended = false;
+    let mut gap = false;
+    for (at, c) in text.char_indices() {
+        if ended && gap && !c.is_whitespace() && !c.is_lowercase() {
+            parts.push(&text[begin..at]);
+            begin = at;
+        }
+        gap = c.is_whitespace() && (gap || ended);
+        ended = matches!(c, '.' | '!' | '?') || (ended && c.is_whitespace());
+    }
+    parts.push(&text[begin..]);
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn known() -> Known<'static> {
+    fn known() -> KnownReferences<'static> {
         let checks: &'static [Check] = Vec::leak(vec![
             Check { name: "test".into(), command: "cargo test".into() },
             Check { name: "lint".into(), command: Check::BUILT_IN.into() },
         ]);
         let files = ["src/lib.rs", "a/mod.rs", "b/mod.rs", "old name.txt", "Makefile"];
-        Known { findings: vec![FindingId(1), FindingId(3)], files: endings(files.into_iter()), checks }
+        KnownReferences { findings: vec![FindingId(1), FindingId(3)], files: endings(files.into_iter()), checks }
     }
 
     fn found(text: &str) -> Vec<Target<'static>> {
@@ -214,5 +316,33 @@ mod tests {
         let text = "ä F1 ü";
         let one = &known().references(text)[0];
         assert_eq!(&text[one.at.clone()], "F1");
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        statements(text).0.into_iter().map(|one| one.text).collect()
+    }
+
+    #[test]
+    fn items_are_statements_and_paragraphs_are_sentences() {
+        let text =
+            "A lock guards the token. It is\nheld for e.g. a login! F3 is gone.\n\n- one. Two\n  goes on\n2) three";
+        let read =
+            ["A lock guards the token.", "It is held for e.g. a login!", "F3 is gone.", "one. Two goes on", "three"];
+        assert_eq!(texts(text), read);
+    }
+
+    #[test]
+    fn a_fenced_block_belongs_to_the_statement_before_it() {
+        let (read, _) = statements("Run it:\n```sh\n- no item\nmake\n```\nThen look.");
+        assert_eq!(read[0], Statement { text: "Run it:".into(), code: "- no item\nmake\n".into() });
+        assert_eq!((read[1].text.as_str(), read.len()), ("Then look.", 2));
+        assert_eq!(statements("```\nmake\n```").0[0].code, "make\n");
+    }
+
+    #[test]
+    fn a_flood_of_statements_is_cut_and_counted() {
+        let (read, surplus) = statements(&"- x\n".repeat(STATEMENTS + 7));
+        assert_eq!((read.len(), surplus), (STATEMENTS, 7));
+        assert_eq!(statements(" \n\n"), (Vec::new(), 0));
     }
 }

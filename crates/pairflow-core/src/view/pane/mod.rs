@@ -1,19 +1,12 @@
-//! The status view: where one bubble stands, on as many columns and rows as there are.
+//! The status view: the state of one bubble in a given number of columns and rows.
 //!
 //! A pure function of the state, of what the supervisor last wrote about the agents, and of the time. It knows neither a
-//! terminal nor colours; it only says how each piece is meant. No line is wider than the view, there are never more lines
-//! than rows, and what matters most goes last when it gets narrow.
+//! terminal nor colours; each piece has a tone. No line is wider than the view, there are never more lines than rows, and
+//! the least important parts are dropped first.
 
-mod agents;
 mod blocks;
-mod foreign;
+mod input;
 mod layout;
-mod line;
-mod scene;
-mod seat;
-mod sections;
 
+pub use input::{Alarm, PaneInput, SeatNow, SeatStatus, Size, pace, seats, silence_left};
 pub use layout::render;
-pub use line::{PaneLine, Shade};
-pub use scene::{Alarm, Scene, Size, pace, silence_left};
-pub use seat::{SeatNow, SeatStatus, seats};

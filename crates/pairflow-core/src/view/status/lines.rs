@@ -1,16 +1,16 @@
 //! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
 
 use crate::bubble::StateName;
-use crate::facts::Place;
+use crate::facts::CheckPlace;
 use crate::facts::RowState;
 use crate::ids::Party;
 use crate::progress::Spent;
 use crate::rules::Prd;
 use crate::safe::{safe_line, width};
 use crate::view::Tone;
-use crate::view::foreign::last_recorded;
 use crate::view::inbox::ItemKind;
-use crate::view::status::{CheckShown, FindingShown, ParkedShown, QuestionShown, Stand, Status};
+use crate::view::status::last_recorded;
+use crate::view::status::{CheckOutcome, CheckShown, FindingShown, ParkedShown, QuestionShown, Status, state_tone};
 use crate::view::words::{UNCOUNTED, called, count, criterion, span, spent, up_to_cut, wrapped};
 
 /// How many columns labels take, the gap included.
@@ -29,7 +29,7 @@ const COPIED: usize = 8192;
 /// One line. It is safe to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusLine {
-    /// What it is about; empty if it goes on with what the line before was about.
+    /// The label; empty if the line continues the one before.
     pub label: &'static str,
     /// What is said of it.
     pub value: String,
@@ -39,12 +39,13 @@ pub struct StatusLine {
 
 /// Returns the lines of a status, the most important first.
 pub fn render(status: &Status) -> Vec<StatusLine> {
-    let mut page = Lines(Vec::new());
+    let mut page = StatusPage(Vec::new());
     if let Some(why) = &status.foreign {
         foreign(&mut page, status, why);
         return page.0;
     }
-    page.one("State", &state(status), state_tone(status));
+    let interrupted = status.fields.paused || status.parked.is_some();
+    page.one("State", &state(status), state_tone(status.fields.state, interrupted));
     page.one("Task", &status.task_title, Tone::Plain);
     page.sentences("Document", &documents(status));
     page.list("Criteria", criteria(status));
@@ -70,9 +71,9 @@ pub fn render(status: &Status) -> Vec<StatusLine> {
 }
 
 /// A foreign bubble: why it is foreign, what its log says, and the only steps that there are.
-fn foreign(page: &mut Lines, status: &Status, why: &str) {
+fn foreign(page: &mut StatusPage, status: &Status, why: &str) {
     page.sentences("Foreign", &[(format!("{why}."), Tone::Bad)]);
-    let unproven = "Nothing is done for it. What follows is what its log says; none of it was checked here.";
+    let unproven = "pairflow does nothing for it. The log below was not checked here.";
     page.sentences("", &[(unproven.to_owned(), Tone::Warn)]);
     page.sentences("Log", &[(last_recorded(&status.fields), Tone::Plain)]);
     page.one("Task", &status.task_title, Tone::Plain);
@@ -89,7 +90,7 @@ fn foreign(page: &mut Lines, status: &Status, why: &str) {
     }
 }
 
-/// The command lines that go on from a question of which `asked` is shown.
+/// Returns the next steps for a question of which `asked` is shown.
 fn next(status: &Status, asked: &str) -> Vec<String> {
     let mut lines = status.next.clone();
     let answers = lines.split_off(usize::from(status.restoring().is_some()).min(lines.len()));
@@ -100,9 +101,9 @@ fn next(status: &Status, asked: &str) -> Vec<String> {
     lines
 }
 
-struct Lines(Vec<StatusLine>);
+struct StatusPage(Vec<StatusLine>);
 
-impl Lines {
+impl StatusPage {
     fn one(&mut self, label: &'static str, value: &str, tone: Tone) {
         self.0.push(StatusLine { label, value: safe_line(value, VALUE_COLUMNS), tone });
     }
@@ -138,17 +139,6 @@ fn state(status: &Status) -> String {
     format!("{}{paused}{parked}", status.fields.state)
 }
 
-fn state_tone(status: &Status) -> Tone {
-    match status.fields.state {
-        _ if status.fields.paused || status.parked.is_some() => Tone::Warn,
-        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
-        StateName::Committed | StateName::Done => Tone::Good,
-        StateName::Failed => Tone::Bad,
-        StateName::Cancelled => Tone::Warn,
-        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Tone::Plain,
-    }
-}
-
 /// The approved documents that the work follows, and how they were approved.
 fn documents(status: &Status) -> Vec<(String, Tone)> {
     let told = |prd: &Prd| {
@@ -165,7 +155,7 @@ fn criteria(status: &Status) -> Vec<(String, Tone)> {
     status.acceptance_criteria.iter().map(|criterion| (criterion.clone(), Tone::Plain)).collect()
 }
 
-fn turn(page: &mut Lines, status: &Status) {
+fn turn(page: &mut StatusPage, status: &Status) {
     let fields = &status.fields;
     if let (Some(agent), Some(role), Some(since)) = (&fields.active_agent, fields.active_role, fields.active_since) {
         let opening = if status.opening() { ", opening" } else { "" };
@@ -208,7 +198,7 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
     }
 }
 
-/// A question; of a permission nothing that stands behind a word which is too long to be shown.
+/// Renders a question; a permission request is cut after the first word that is too long to be shown.
 fn asked(open: &QuestionShown) -> String {
     let sentence = format!("you: {} asks: {}", called(&open.by), open.question);
     if open.kind != ItemKind::Permission {
@@ -223,7 +213,7 @@ fn parked(status: &Status) -> Vec<(String, Tone)> {
     let told = |parked: &ParkedShown| {
         let (agent, until, id) = (&parked.agent, parked.until.date_hms(), &status.fields.bubble_id);
         let text = format!(
-            "{agent} has used up what its account allows, until {until} UTC; it is told to go on then, or at once with 'pairflow resume {id}'"
+            "{agent} has reached its usage limit until {until} UTC; it continues then, or now with 'pairflow resume {id}'"
         );
         (text, Tone::Warn)
     };
@@ -239,14 +229,8 @@ fn missing(status: &Status) -> Vec<(String, Tone)> {
 
 fn checks(status: &Status) -> Vec<(String, Tone)> {
     let shown = |check: &CheckShown| {
-        let (stand, tone) = match check.stand {
-            Stand::Passed => ("passed", Tone::Good),
-            Stand::Failed => ("failed", Tone::Bad),
-            Stand::NotAvailable => ("not available", Tone::Warn),
-            Stand::Waived => ("waived", Tone::Warn),
-            Stand::Missing => ("not run yet", Tone::Plain),
-        };
-        let place = if check.place == Some(Place::Worktree) { ", in the agents' worktree" } else { "" };
+        let (stand, tone) = check.stand.described();
+        let place = if check.place == Some(CheckPlace::Worktree) { ", in the agents' worktree" } else { "" };
         (format!("{}: {stand}{place} ({})", check.check, check.command), tone)
     };
     let by_hand = status.manual_checks.iter().map(|what| (format!("by hand: {what}"), Tone::Warn));
@@ -254,14 +238,14 @@ fn checks(status: &Status) -> Vec<(String, Tone)> {
 }
 
 /// What the checks that failed said last, and where all of it is.
-fn outputs(page: &mut Lines, status: &Status) {
-    for check in status.checks.iter().filter(|check| check.stand == Stand::Failed) {
+fn outputs(page: &mut StatusPage, status: &Status) {
+    for check in status.checks.iter().filter(|check| check.stand == CheckOutcome::Failed) {
         let mut label = "Output";
         for line in &check.tail {
             page.one(std::mem::take(&mut label), line, Tone::Plain);
         }
         if let Some(path) = &check.output {
-            page.whole(label, &format!("all of {}: {path}", check.check));
+            page.whole(label, &format!("full output of {}: {path}", check.check));
         }
     }
 }
@@ -272,15 +256,18 @@ fn moved(status: &Status) -> Option<(String, Tone)> {
     let by = moved.commits.map_or_else(String::new, |n| format!(" by {}", count(n, "commit")));
     let (merging, tone) = match &moved.conflicts {
         None => (String::new(), Tone::Plain),
-        Some(files) if files.is_empty() => ("; it merges without a conflict".to_owned(), Tone::Plain),
+        Some(files) if files.is_empty() => ("; it merges without conflicts".to_owned(), Tone::Plain),
         Some(files) => {
             let named = files.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
             let more = files.len().checked_sub(SHOWN).filter(|more| *more > 0);
             let more = more.map_or_else(String::new, |more| format!(" and {more} more"));
-            (format!("; merging conflicts in {named}{more}, 'pairflow update {id}' says how to resolve it"), Tone::Warn)
+            (
+                format!("; merging it conflicts in {named}{more}; 'pairflow update {id}' shows how to resolve it"),
+                Tone::Warn,
+            )
         }
     };
-    Some((format!("{base} has moved{by} since{merging}"), tone))
+    Some((format!("{base} has moved{by}{merging}"), tone))
 }
 
 fn finding(row: &FindingShown) -> (String, Tone) {
@@ -291,7 +278,7 @@ fn finding(row: &FindingShown) -> (String, Tone) {
     (format!("{} {} {title}{by}", row.id, row.severity), tone)
 }
 
-fn files(page: &mut Lines, status: &Status) {
+fn files(page: &mut StatusPage, status: &Status) {
     let Some(snapshot) = &status.snapshot else { return };
     let changed = count(snapshot.files, "file");
     let by = match snapshot.author {
@@ -305,12 +292,12 @@ fn files(page: &mut Lines, status: &Status) {
     page.list("", outside.collect());
 }
 
-fn outcome(page: &mut Lines, status: &Status) {
+fn outcome(page: &mut StatusPage, status: &Status) {
     if let Some(worktree) = &status.worktree {
         page.whole("Worktree", worktree);
     }
     if status.worktree_gone {
-        let again = status.restoring().map_or_else(String::new, |line| format!("; '{line}' makes it again"));
+        let again = status.restoring().map_or_else(String::new, |line| format!("; '{line}' restores it"));
         page.sentences("", &[(format!("It is gone{again}"), Tone::Bad)]);
     }
     if let Some(problem) = &status.worktree_problem {
@@ -319,7 +306,7 @@ fn outcome(page: &mut Lines, status: &Status) {
     for path in &status.damaged_logs {
         page.sentences(
             "Repaired",
-            &[("The log was damaged, and lines of it were given up. As it was:".to_owned(), Tone::Warn)],
+            &[("The log was damaged, and the repair lost lines. The damaged log:".to_owned(), Tone::Warn)],
         );
         page.whole("", path);
     }

@@ -1,4 +1,4 @@
-//! Where a bubble stands: all of it for programs, and the lines that a person reads at a glance.
+//! The status of a bubble: everything for programs, and lines for people.
 
 mod lines;
 mod model;

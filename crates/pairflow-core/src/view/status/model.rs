@@ -1,9 +1,9 @@
-//! Everything that is known of where a bubble stands, read off its state.
+//! Everything that is known about the state of a bubble.
 
 use serde::{Serialize, Serializer};
 
 use crate::bubble::{BubbleState, OpenQuestion, Phase, StateName};
-use crate::facts::Place;
+use crate::facts::CheckPlace;
 use crate::facts::{CleanReview, RowState, Severity};
 use crate::findings::Row;
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
@@ -13,7 +13,7 @@ use crate::rules::{DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
 use crate::view::words::title;
-use crate::view::{ForeignNotice, StateFields, TurnState};
+use crate::view::{StateFields, Tone, TurnState};
 
 /// The schema of [`Status`] as JSON; `pairflow.` comes before it.
 pub const SCHEMA: &str = "status/1";
@@ -37,29 +37,29 @@ pub struct Status {
     pub prd: Option<Prd>,
     /// Where the agents work; nothing before the start.
     pub worktree: Option<String>,
-    /// Whether the worktree was removed by hand; a state alone does not tell.
+    /// Whether the worktree was removed by hand. Not part of the state.
     pub worktree_gone: bool,
     /// What else is wrong with the worktree.
     pub worktree_problem: Option<String>,
     /// Why the bubble is foreign, if it is: then nothing is done for it.
     pub foreign: Option<String>,
-    /// How a foreign bubble is removed; a state alone does not tell.
+    /// How a foreign bubble is removed. Not part of the state.
     #[serde(skip)]
     pub(super) removing: Vec<String>,
-    /// Damaged logs that a repair has set aside; a state alone does not tell.
+    /// Damaged logs that a repair has set aside. Not part of the state.
     pub damaged_logs: Vec<String>,
-    /// How the repository's commit identity differs from the recorded one; a state alone does not tell.
+    /// How the repository's commit identity differs from the recorded one. Not part of the state.
     pub identity_changes: Vec<String>,
-    /// The command that takes over the repository's commit identity; nothing where it would be refused.
+    /// The command that adopts the repository's commit identity, unless it would be refused.
     #[serde(skip)]
     pub identity_next: Option<String>,
-    /// How `bubble.toml` differs from the recorded configuration, which alone is in force; a state alone does not tell.
+    /// How `bubble.toml` differs from the recorded configuration, which alone is in force. Not part of the state.
     pub config_differs: Option<String>,
     /// The bubble's branch.
     pub branch: String,
     /// The branch that it was cut from.
     pub base_branch: String,
-    /// How that branch has moved since; a state alone does not tell.
+    /// How that branch has moved since. Not part of the state.
     pub base_moved: Option<BaseMoved>,
     /// How agents are run.
     pub driver: DriverKind,
@@ -75,7 +75,7 @@ pub struct Status {
     pub max_rounds: u32,
     /// The newest snapshot.
     pub snapshot: Option<SnapshotShown>,
-    /// The required checks, and how they stand on the newest snapshot.
+    /// The required checks and their results on the newest snapshot.
     pub checks: Vec<CheckShown>,
     /// What a person has to try by hand.
     pub manual_checks: Vec<String>,
@@ -90,10 +90,10 @@ pub struct Status {
     pub missing_for_convergence: Vec<Unmet>,
     /// In how many seconds the silence of the turn's holder becomes a question; nothing while no agent is waited for.
     pub watchdog_left_secs: Option<u64>,
-    /// Whether the count-down is paused because no supervisor runs; a state alone does not tell.
+    /// Whether the count-down is paused because no supervisor runs. Not part of the state.
     #[serde(skip)]
     pub uncounted: bool,
-    /// The notice that is kept back because a person has typed something where it belongs; a state alone does not tell.
+    /// The notice that is kept back because a person has typed something where it belongs. Not part of the state.
     pub held_notice: Option<HeldNotice>,
     /// For whom the bubble waits because its account is used up, and until when.
     pub parked: Option<ParkedShown>,
@@ -103,7 +103,7 @@ pub struct Status {
     pub merged: Option<CommitId>,
     /// Why the bubble failed, or why the last attempt to commit did.
     pub failure: Option<String>,
-    /// The command lines with which a person goes on, the usual one first.
+    /// The next steps, the usual one first.
     pub next: Vec<String>,
     /// What `next` answers, if something waits for the person.
     #[serde(skip)]
@@ -113,7 +113,7 @@ pub struct Status {
 /// A base branch that has moved since the bubble was cut from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BaseMoved {
-    /// How many commits it has that the bubble does not stand on, if git can tell.
+    /// How many commits it has that the bubble is not based on, if git can tell.
     pub commits: Option<u64>,
     /// The files in which merging would conflict, if git can tell.
     pub conflicts: Option<Vec<String>>,
@@ -187,28 +187,28 @@ pub struct SnapshotShown {
     pub out_of_scope: Vec<String>,
 }
 
-/// How a check stands.
+/// A check and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckShown {
     /// Which check.
     pub check: String,
     /// The command line.
     pub command: String,
-    /// How it stands on the newest snapshot.
-    pub stand: Stand,
+    /// Its result on the newest snapshot.
+    pub stand: CheckOutcome,
     /// Where it ran, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<CheckPlace>,
     /// The last lines of the output, if it failed.
     pub tail: Vec<String>,
     /// The file with the whole output, if it failed.
     pub output: Option<String>,
 }
 
-/// How a check stands on a snapshot.
+/// The result of a check on a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stand {
+pub enum CheckOutcome {
     /// It passed.
     Passed,
     /// It failed.
@@ -222,12 +222,25 @@ pub enum Stand {
     Missing,
 }
 
+impl CheckOutcome {
+    /// Returns the words for it, and how they are meant.
+    pub(crate) fn described(self) -> (&'static str, Tone) {
+        match self {
+            Self::Passed => ("passed", Tone::Good),
+            Self::Failed => ("failed", Tone::Bad),
+            Self::NotAvailable => ("not available", Tone::Warn),
+            Self::Waived => ("waived", Tone::Warn),
+            Self::Missing => ("not run yet", Tone::Plain),
+        }
+    }
+}
+
 /// An open finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FindingShown {
     /// Its name.
     pub id: FindingId,
-    /// How grave it is.
+    /// Its severity.
     pub severity: Severity,
     /// What is wrong.
     pub title: String,
@@ -235,7 +248,7 @@ pub struct FindingShown {
     pub by: AgentId,
     /// In which round.
     pub round: u32,
-    /// Where it stands: open, fixed, disputed, reopened, reversal.
+    /// Its state: open, fixed, disputed, reopened, reversal.
     pub state: RowState,
     /// The file it is about.
     pub file: Option<String>,
@@ -259,7 +272,7 @@ impl QuestionShown {
 }
 
 impl ParkedShown {
-    /// Nothing is waited for any more where nobody has the turn.
+    /// Returns nothing if no agent has the turn.
     fn of(state: &BubbleState) -> Option<Self> {
         let parked = state.presence.parked.as_ref().filter(|_| state.phase.turn().is_some())?;
         Some(Self { agent: parked.agent.clone(), until: parked.until })
@@ -340,6 +353,18 @@ impl Status {
     }
 }
 
+/// Returns how a state is meant, everywhere it is shown; a paused or parked bubble needs a look.
+pub fn state_tone(state: StateName, interrupted: bool) -> Tone {
+    match state {
+        _ if interrupted => Tone::Warn,
+        StateName::WaitingHuman | StateName::ReadyForApproval | StateName::ApprovedForCommit => Tone::Warn,
+        StateName::Committed | StateName::Done => Tone::Good,
+        StateName::Failed => Tone::Bad,
+        StateName::Cancelled => Tone::Faint,
+        StateName::Created | StateName::PreparingWorkspace | StateName::Running => Tone::Plain,
+    }
+}
+
 fn snapshot(state: &BubbleState) -> Option<SnapshotShown> {
     let snapshot = state.evidence.snapshot.as_ref()?;
     let (files, added, removed) = snapshot.against_base();
@@ -367,11 +392,11 @@ fn checks(state: &BubbleState) -> Vec<CheckShown> {
                 CheckState::NotAvailable | CheckState::Waived(_) | CheckState::Missing => None,
             },
             stand: match result {
-                CheckState::Passed(_) => Stand::Passed,
-                CheckState::Failed(_) => Stand::Failed,
-                CheckState::NotAvailable => Stand::NotAvailable,
-                CheckState::Waived(_) => Stand::Waived,
-                CheckState::Missing => Stand::Missing,
+                CheckState::Passed(_) => CheckOutcome::Passed,
+                CheckState::Failed(_) => CheckOutcome::Failed,
+                CheckState::NotAvailable => CheckOutcome::NotAvailable,
+                CheckState::Waived(_) => CheckOutcome::Waived,
+                CheckState::Missing => CheckOutcome::Missing,
             },
             tail: tail[tail.len().saturating_sub(TAIL)..].iter().map(|line| (*line).to_owned()).collect(),
             output: output.map(|name| artifact(state, name)),
@@ -415,7 +440,7 @@ fn failure(state: &BubbleState) -> Option<String> {
     }
 }
 
-/// The command lines with which a person goes on where nothing waits for one.
+/// Returns the next steps if nothing waits for a person.
 fn next(state: &BubbleState) -> Vec<String> {
     let id = &state.id;
     match &state.phase {
@@ -452,7 +477,7 @@ impl Status {
         self.worktree_problem = Some(problem);
     }
 
-    /// Notes that the bubble is foreign: nothing is waited for or done, and there is one step that goes on.
+    /// Marks the bubble as foreign: nothing is waited for or done, and there is one next step.
     pub fn mark_foreign(&mut self, notice: ForeignNotice) {
         self.foreign = Some(notice.why);
         self.next = vec![notice.next];
@@ -471,4 +496,34 @@ impl Status {
     pub(super) fn opening(&self) -> bool {
         self.fields.turn_state == Some(TurnState::Opening)
     }
+}
+
+/// Why a bubble is foreign, and the command lines that help.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignNotice {
+    /// Why it is foreign, as a clause.
+    pub why: String,
+    /// Goes on: adopts it, or leads to where the person can have bubbles.
+    pub next: String,
+    /// Remove it, one after the other.
+    pub remove: Vec<String>,
+}
+
+impl ForeignNotice {
+    /// Rewrites every command line.
+    #[must_use]
+    pub fn map(self, line: impl Fn(String) -> String) -> Self {
+        Self { next: line(self.next), remove: self.remove.into_iter().map(line).collect(), ..self }
+    }
+}
+
+/// Describes the last state in the log of a foreign bubble, in the past tense: nothing of it runs here.
+pub(crate) fn last_recorded(fields: &StateFields) -> String {
+    let paused = if fields.paused { ", paused" } else { "" };
+    let round = if fields.round > 0 { format!(", in round {}", fields.round) } else { String::new() };
+    let turn = match (&fields.active_agent, fields.active_role) {
+        (Some(agent), Some(role)) => format!("; {agent} had the turn as {role}"),
+        _ => String::new(),
+    };
+    format!("It ends in state {}{paused}{round}{turn}.", fields.state)
 }

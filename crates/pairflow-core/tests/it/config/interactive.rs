@@ -1,18 +1,18 @@
 //! What a person can say about agents in panes and about notifications, and what becomes of it.
 
-use pairflow_core::config::{Layer, Layers, Resolved, Set, Source, render_bubble_toml, resolve};
+use pairflow_core::config::{ConfigSource, Layer, Layers, Resolved, Set, render_bubble_toml, resolve};
 use pairflow_core::rules::{CustomAgent, DriverKind, HookKind, Notifications, Permissions, PromptBy, Rules};
 use serde_json::{Value, json};
 
 const MINIMAL: &str = "id = \"b1\"\nrepo_path = \"/repo\"\nbase_branch = \"main\"\n";
 const SECRET: &str = "https://hooks.slack.com/services/T0/B0/s3cret";
 
-fn layer(file: &str, source: Source, text: &str) -> Layer {
+fn layer(file: &str, source: ConfigSource, text: &str) -> Layer {
     Layer::parse(file, text, source).unwrap()
 }
 
 fn bubble(text: &str) -> Layer {
-    layer("bubble.toml", Source::Bubble, &format!("{MINIMAL}{text}"))
+    layer("bubble.toml", ConfigSource::Bubble, &format!("{MINIMAL}{text}"))
 }
 
 fn with(text: &str) -> Resolved {
@@ -26,7 +26,8 @@ fn words(words: &[&str]) -> Vec<String> {
 /// The first mistake of a file whose fourth line is `line`: its column, its sentence and its advice.
 #[track_caller]
 fn mistake(line: &str) -> (usize, String, Option<String>) {
-    let error = Layer::parse("bubble.toml", &format!("{MINIMAL}{line}\n"), Source::Bubble).unwrap_err().0.remove(0);
+    let error =
+        Layer::parse("bubble.toml", &format!("{MINIMAL}{line}\n"), ConfigSource::Bubble).unwrap_err().0.remove(0);
     let place = error.place.unwrap();
     assert_eq!(place.line, 4, "{line}");
     (place.column, error.message, error.hint)
@@ -85,7 +86,7 @@ fn an_agent_of_ones_own_is_started_as_its_table_says() {
     assert_eq!(rules.agents_custom.len(), 2);
     let written = render_bubble_toml(&with(text), &"b1".parse().unwrap(), "/repo");
     assert!(written.contains("\n[agent.codex]\nenv = [\"MOCK_API_KEY\"]\n\n[agent.gemini]\n"), "{written}");
-    let again = Layers { bubble: layer("bubble.toml", Source::Bubble, &written), ..Layers::default() };
+    let again = Layers { bubble: layer("bubble.toml", ConfigSource::Bubble, &written), ..Layers::default() };
     assert_eq!(resolve(&again).unwrap().rules, rules);
 }
 
@@ -97,7 +98,7 @@ fn that_an_agent_is_to_have_no_hooks_is_told_from_saying_nothing() {
     assert_eq!(codex(&resolved.rules), Some(HookKind::None));
     let written = render_bubble_toml(&resolved, &"b1".parse().unwrap(), "/repo");
     assert!(written.contains("\n[agent.codex]\nhooks = \"none\""), "{written}");
-    let again = Layers { bubble: layer("bubble.toml", Source::Bubble, &written), ..Layers::default() };
+    let again = Layers { bubble: layer("bubble.toml", ConfigSource::Bubble, &written), ..Layers::default() };
     let shown = again.explain().into_iter().find(|row| row.key == "agent.codex.hooks").unwrap();
     assert_eq!(shown.value, json!("none"));
     assert_eq!(resolve(&again).unwrap().rules, resolved.rules);
@@ -114,7 +115,7 @@ fn tables_of_an_agent_are_joined_key_by_key_and_each_key_names_its_file() {
         bubble: bubble("agent.gemini.prompt = \"paste\"\nagent.gemini.command = [\"g2\"]\n"),
         user: layer(
             "config.toml",
-            Source::User,
+            ConfigSource::User,
             "[agent.gemini]\ncommand = [\"g1\"]\nenv = [\"K\"]\nargs = [\"-x\"]\n[agent.amp]\nargs = []\n",
         ),
         ..Layers::default()
@@ -166,12 +167,12 @@ fn a_mistake_in_the_table_of_an_agent_is_told_with_its_place_and_what_was_meant(
 #[test]
 fn a_hostile_list_of_agents_costs_a_bounded_number_of_reports() {
     let many: String = (0..20_000).map(|number| format!("agent.a.key{number} = 1\n")).collect();
-    assert_eq!(Layer::parse("f", &many, Source::User).unwrap_err().0.len(), 50);
+    assert_eq!(Layer::parse("f", &many, ConfigSource::User).unwrap_err().0.len(), 50);
 }
 
 #[test]
 fn the_address_of_a_webhook_is_used_and_never_shown() {
-    let user = layer("config.toml", Source::User, &format!("[notifications]\nwebhook = \"{SECRET}\"\n"));
+    let user = layer("config.toml", ConfigSource::User, &format!("[notifications]\nwebhook = \"{SECRET}\"\n"));
     let layers = Layers { bubble: bubble(""), user, ..Layers::default() };
     assert_eq!(layers.webhook().unwrap().secret(), SECRET);
     assert!(!format!("{layers:?}").contains("services"), "{layers:?}");
@@ -195,7 +196,7 @@ fn a_mistake_on_the_line_of_a_webhook_is_shown_without_it() {
         "notifications.webhook = \"https://h/s3cret",
     ];
     for line in lines {
-        let errors = Layer::parse("f", &format!("{MINIMAL}{line}\n"), Source::Bubble).unwrap_err();
+        let errors = Layer::parse("f", &format!("{MINIMAL}{line}\n"), ConfigSource::Bubble).unwrap_err();
         let shown: String = errors.0.iter().map(|error| error.excerpt()).collect();
         assert!(!shown.contains("s3cret") && !errors.to_string().contains("s3cret"), "{shown}");
         assert!(shown.contains("4 | notifications.webho"), "{shown}");

@@ -1,8 +1,8 @@
 //! Configuration as a person meets it: files and flags in, rules or located mistakes out.
 
 use pairflow_core::config::{
-    CUSTOM_KEYS, ConfigErrors, KEYS, Layer, Layers, Origin, Place, Resolved, Set, Setting, Source, Subject, Until,
-    changes, changes_until, render_bubble_toml, resolve,
+    CUSTOM_KEYS, ConfigErrors, ConfigSetting, ConfigSource, FilePlace, KEYS, Layer, Layers, Origin, Resolved, Set,
+    Subject, Until, changes, changes_until, render_bubble_toml, resolve,
 };
 use pairflow_core::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, Permissions, WorkMode};
 use proptest::prelude::*;
@@ -86,15 +86,15 @@ agent.gemini.env = ["GEMINI_API_KEY"]
 "#;
 
 fn bubble(text: &str) -> Layer {
-    Layer::parse("bubble.toml", text, Source::Bubble).unwrap()
+    Layer::parse("bubble.toml", text, ConfigSource::Bubble).unwrap()
 }
 
 fn repo(text: &str) -> Layer {
-    Layer::parse("pairflow.toml", text, Source::Repository).unwrap()
+    Layer::parse("pairflow.toml", text, ConfigSource::Repository).unwrap()
 }
 
 fn user(text: &str) -> Layer {
-    Layer::parse("config.toml", text, Source::User).unwrap()
+    Layer::parse("config.toml", text, ConfigSource::User).unwrap()
 }
 
 fn only(text: &str) -> Resolved {
@@ -116,7 +116,7 @@ fn messages(errors: &ConfigErrors) -> Vec<String> {
 
 #[track_caller]
 fn refused(text: &str, expected: &[&str]) {
-    let errors = Layer::parse("bubble.toml", text, Source::Bubble).unwrap_err();
+    let errors = Layer::parse("bubble.toml", text, ConfigSource::Bubble).unwrap_err();
     assert_eq!(messages(&errors), expected);
 }
 
@@ -124,7 +124,7 @@ fn refused(text: &str, expected: &[&str]) {
 #[track_caller]
 fn bad_value(line: &str, column: usize, message: &str) {
     let text = format!("{MINIMAL}{line}\n");
-    let errors = Layer::parse("bubble.toml", &text, Source::Bubble).unwrap_err().0;
+    let errors = Layer::parse("bubble.toml", &text, ConfigSource::Bubble).unwrap_err().0;
     assert_eq!(errors.len(), 1, "{errors:?}");
     assert_eq!(errors[0].message, message);
     let place = errors[0].place.as_ref().unwrap();
@@ -253,7 +253,7 @@ fn each_layer_wins_over_the_ones_below_it_for_every_shared_key() {
         let key = line.split(" = ").next().unwrap();
         let mut layers = Layers { user: user(&format!("\n{line}\n")), ..Layers::default() };
         assert_eq!(explained(&layers, key).1, "config.toml:2", "{key}");
-        match Layer::parse("pairflow.toml", &format!("\n\n{line}\n"), Source::Repository) {
+        match Layer::parse("pairflow.toml", &format!("\n\n{line}\n"), ConfigSource::Repository) {
             Ok(repo) => {
                 layers.repo = repo;
                 assert_eq!(explained(&layers, key).1, "pairflow.toml:3", "{key}");
@@ -301,9 +301,9 @@ fn a_flag_wins_over_every_file() {
 #[test]
 fn an_unknown_key_is_reported_with_file_line_and_span() {
     let text = format!("{MINIMAL}max_round = 3\n");
-    let errors = Layer::parse("bubble.toml", &text, Source::Bubble).unwrap_err().0;
+    let errors = Layer::parse("bubble.toml", &text, ConfigSource::Bubble).unwrap_err().0;
     let start = MINIMAL.len();
-    let place = Place {
+    let place = FilePlace {
         file: "bubble.toml".to_owned(),
         line: 4,
         column: 1,
@@ -321,7 +321,7 @@ fn balanced_quality_is_out_of_scope() {
     let message = "quality_mode = \"balanced\" is out of scope; only \"strict\" exists";
     bad("quality_mode", "\"balanced\"", message);
     let error =
-        Layer::parse("pairflow.toml", "quality_mode = \"balanced\"", Source::Repository).unwrap_err().0.remove(0);
+        Layer::parse("pairflow.toml", "quality_mode = \"balanced\"", ConfigSource::Repository).unwrap_err().0.remove(0);
     let excerpt = format!(
         "error: {message}\n --> pairflow.toml:1:16\n  |\n1 | quality_mode = \"balanced\"\n  |                ^^^^^^^^^^\n"
     );
@@ -372,12 +372,12 @@ fn every_bad_value_is_refused_at_its_place() {
 fn bad_names_say_what_a_name_is() {
     for key in ["agents.implementer", "agents.reviewer", "agents.second_reviewer"] {
         let line = format!("{key} = \"Human\"");
-        let errors = Layer::parse("f", &format!("{MINIMAL}{line}"), Source::Bubble).unwrap_err().0;
+        let errors = Layer::parse("f", &format!("{MINIMAL}{line}"), ConfigSource::Bubble).unwrap_err().0;
         assert!(errors[0].message.starts_with(&format!("{key} = \"Human\": an agent name has")), "{}", errors[0]);
         assert_eq!(errors[0].place.as_ref().map(|place| (place.line, place.column)), Some((4, key.len() + 4)));
     }
-    let errors =
-        Layer::parse("f", "id = \"../x\"\nrepo_path = \"/r\"\nbase_branch = \"main\"", Source::Bubble).unwrap_err();
+    let errors = Layer::parse("f", "id = \"../x\"\nrepo_path = \"/r\"\nbase_branch = \"main\"", ConfigSource::Bubble)
+        .unwrap_err();
     assert!(errors.to_string().starts_with("f:1:6: id = \"../x\": a bubble id has"), "{errors}");
 }
 
@@ -442,7 +442,7 @@ fn a_bubble_file_needs_its_three_keys() {
 
 #[test]
 fn shared_files_cannot_name_one_bubble() {
-    for source in [Source::Repository, Source::User] {
+    for source in [ConfigSource::Repository, ConfigSource::User] {
         let text = "id = \"b1\"\nrepo_path = \"/repo\"\nbubble_branch = \"b\"\n";
         let errors = Layer::parse("shared.toml", text, source).unwrap_err().0;
         let places: Vec<_> =
@@ -469,23 +469,23 @@ fn a_repository_sets_only_what_is_marked_for_it() {
     let belongs =
         "if you want it, move it to your own ~/.config/pairflow/config.toml, or for one bubble to its bubble.toml";
     for (line, key) in own {
-        let errors = Layer::parse("pairflow.toml", &format!("\n{line}\n"), Source::Repository).unwrap_err().0;
+        let errors = Layer::parse("pairflow.toml", &format!("\n{line}\n"), ConfigSource::Repository).unwrap_err().0;
         assert_eq!(errors[0].message, format!("{key} is yours to set; a repository's file must not set it"));
         assert_eq!(errors[0].place.as_ref().map(|place| place.line), Some(2), "{line}");
         assert_eq!(errors[0].hint.as_deref(), Some(belongs));
-        assert!(Layer::parse("config.toml", line, Source::User).is_ok(), "{line}");
+        assert!(Layer::parse("config.toml", line, ConfigSource::User).is_ok(), "{line}");
     }
     let webhook = "notifications.webhook = \"https://h/s3cret\"";
     let refused = |source, text: &str| Layer::parse("f.toml", text, source).unwrap_err().to_string();
-    let shared = refused(Source::Repository, webhook);
+    let shared = refused(ConfigSource::Repository, webhook);
     assert!(shared.contains("yours to set") && !shared.contains("bubble.toml"), "{shared}");
-    let one = refused(Source::Bubble, &format!("{MINIMAL}{webhook}\n"));
+    let one = refused(ConfigSource::Bubble, &format!("{MINIMAL}{webhook}\n"));
     assert!(one.contains("f.toml:4:15: notifications.webhook is taken from your own configuration only"), "{one}");
     let env = "check_env = [\"DATABASE_URL\"]";
-    assert!(Layer::parse("config.toml", env, Source::User).is_ok());
-    assert!(refused(Source::Repository, env).contains("f.toml:1:1: check_env is yours to set"));
-    assert!(refused(Source::Bubble, &format!("{MINIMAL}{env}\n")).contains("check_env is taken from your own"));
-    assert!(refused(Source::User, "check_env = [\"A=b\"]").contains("no name of a variable"));
+    assert!(Layer::parse("config.toml", env, ConfigSource::User).is_ok());
+    assert!(refused(ConfigSource::Repository, env).contains("f.toml:1:1: check_env is yours to set"));
+    assert!(refused(ConfigSource::Bubble, &format!("{MINIMAL}{env}\n")).contains("check_env is taken from your own"));
+    assert!(refused(ConfigSource::User, "check_env = [\"A=b\"]").contains("no name of a variable"));
 }
 
 #[test]
@@ -494,7 +494,7 @@ fn settings_change_recorded_rules() {
     let id = "b2".parse().unwrap();
     let subject = Subject { id: &id, repo: "/other", rules: &before };
     let set = |settings: &[&str]| {
-        let settings: Vec<Setting> = settings.iter().map(|text| text.parse().unwrap()).collect();
+        let settings: Vec<ConfigSetting> = settings.iter().map(|text| text.parse().unwrap()).collect();
         subject.with(&settings)
     };
     assert_eq!(set(&[]).unwrap(), before, "rules survive being read as configuration");
@@ -519,26 +519,27 @@ fn settings_change_recorded_rules() {
     assert_eq!(refused("max_rounds=many"), "max_rounds must be a whole number, not a text");
     assert_eq!(refused("max_rounds=0"), "max_rounds = 0 is out of range; it goes from 1 to 1000");
     assert!(refused("notifications.webhook=https://h/x").starts_with("notifications.webhook is taken from your own"));
-    assert!("max_rounds".parse::<Setting>().is_err() && "=3".parse::<Setting>().is_err());
+    assert!("max_rounds".parse::<ConfigSetting>().is_err() && "=3".parse::<ConfigSetting>().is_err());
 }
 
 #[test]
 fn broken_toml_is_reported_with_line_and_column() {
-    let errors = Layer::parse("pairflow.toml", "max_rounds = 3\nmax_rounds = 4\n", Source::Repository).unwrap_err();
+    let errors =
+        Layer::parse("pairflow.toml", "max_rounds = 3\nmax_rounds = 4\n", ConfigSource::Repository).unwrap_err();
     let place = errors.0[0].place.as_ref().unwrap();
     assert_eq!((place.line, place.column), (2, 1), "{errors}");
-    let errors = Layer::parse("pairflow.toml", "a = 1\nb = \"x\n", Source::Repository).unwrap_err();
+    let errors = Layer::parse("pairflow.toml", "a = 1\nb = \"x\n", ConfigSource::Repository).unwrap_err();
     assert_eq!(errors.0[0].place.as_ref().unwrap().line, 2, "{errors}");
-    let errors = Layer::parse_bytes("pairflow.toml", b"# ok\nx = \"\xff\"\n", Source::Repository).unwrap_err();
+    let errors = Layer::parse_bytes("pairflow.toml", b"# ok\nx = \"\xff\"\n", ConfigSource::Repository).unwrap_err();
     assert_eq!(messages(&errors), ["pairflow.toml:2:6: byte 10 is no UTF-8 text"]);
 }
 
 #[test]
 fn a_hostile_file_costs_a_bounded_number_of_reports() {
     let many: String = (0..20_000).map(|number| format!("key{number} = 1\n")).collect();
-    assert_eq!(Layer::parse("f", &many, Source::User).unwrap_err().0.len(), 50);
+    assert_eq!(Layer::parse("f", &many, ConfigSource::User).unwrap_err().0.len(), 50);
     let bad = format!("manual_checks = [{}]", "1,".repeat(50_000));
-    assert_eq!(Layer::parse("f", &bad, Source::User).unwrap_err().0.len(), 50);
+    assert_eq!(Layer::parse("f", &bad, ConfigSource::User).unwrap_err().0.len(), 50);
 }
 
 #[test]
@@ -688,7 +689,7 @@ fn the_written_file_gives_the_same_rules_again() {
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        for source in [Source::Bubble, Source::Repository, Source::User] {
+        for source in [ConfigSource::Bubble, ConfigSource::Repository, ConfigSource::User] {
             if let Err(errors) = Layer::parse_bytes("f.toml", &bytes, source) {
                 prop_assert!(!errors.0.is_empty());
                 errors.0.iter().for_each(|error| { error.excerpt(); });
@@ -700,7 +701,7 @@ proptest! {
     fn a_damaged_sample_never_panics(at in 0..SAMPLE.len(), cut in 0usize..9, put in "[\\x00-\\x7fä\u{202e}\"'\\[\\]=#\n]{0,6}") {
         let mut text = SAMPLE.to_owned();
         text.replace_range(at..(at + cut).min(SAMPLE.len()), &put);
-        match Layer::parse("f.toml", &text, Source::Bubble) {
+        match Layer::parse("f.toml", &text, ConfigSource::Bubble) {
             Ok(bubble) => drop(resolve(&Layers { bubble, ..Layers::default() })),
             Err(errors) => for error in &errors.0 {
                 let place = error.place.as_ref().expect("a mistake in a file has a place");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pairflow_core::config::{CUSTOM_KEYS, KEYS, Key, Layer, Layers, Set, Shape, Until, Who, resolve};
+use pairflow_core::config::{CUSTOM_KEYS, ConfigKey, KEYS, Layer, Layers, Set, Shape, Until, Who, resolve};
 use pairflow_core::rules::{DriverKind, Rules};
 use pairflow_testkit::script::compare_document;
 
@@ -36,7 +36,7 @@ fn own_file() -> String {
     text
 }
 
-fn line(name: &str, key: &Key) -> String {
+fn line(name: &str, key: &ConfigKey) -> String {
     format!("{:<35} # {}\n", format!("{name} = {}", key.example()), key.help)
 }
 
@@ -48,7 +48,7 @@ fn table() -> String {
     rows.chain(custom).fold(format!("\n{head}"), |text, row| text + &row) + "\n"
 }
 
-fn row(name: &str, key: &Key) -> String {
+fn row(name: &str, key: &ConfigKey) -> String {
     let values = match (key.shape)() {
         Shape::Text => "text".to_owned(),
         Shape::Words(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),

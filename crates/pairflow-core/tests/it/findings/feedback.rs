@@ -2,7 +2,7 @@
 
 use pairflow_core::facts::{Class, Finding, Severity};
 use pairflow_core::findings::feedback::{
-    BadFeedback, Claim, EXAMPLE, Feedback, MAX_DETAIL, MAX_FEEDBACK, MAX_FILE, MAX_REPRODUCER, read,
+    BadFeedback, EXAMPLE, Feedback, MAX_DETAIL, MAX_FEEDBACK, MAX_FILE, MAX_REPRODUCER, ReviewClaim, read,
 };
 use pairflow_core::ids::FindingId;
 use pairflow_core::log::{MAX_FINDINGS, MAX_TITLE};
@@ -78,13 +78,13 @@ fn our_form_carries_every_part_of_a_finding() {
     };
     assert_eq!(feedback.findings, [whole, Finding::new(Severity::P3, "a typo")]);
     assert_eq!((feedback.confirm, feedback.reopen), (vec![FindingId(1)], vec![FindingId(2)]));
-    assert_eq!((feedback.claim, feedback.summary.as_str()), (Claim::RequestChanges, "Two things."));
+    assert_eq!((feedback.claim, feedback.summary.as_str()), (ReviewClaim::RequestChanges, "Two things."));
 }
 
 #[test]
 fn an_empty_list_says_that_nothing_was_found() {
     let feedback = read(OURS_NOTHING).unwrap();
-    assert_eq!((feedback.claim, feedback.findings.len()), (Claim::Approve, 0));
+    assert_eq!((feedback.claim, feedback.findings.len()), (ReviewClaim::Approve, 0));
     assert_eq!(feedback.confirm, [FindingId(1), FindingId(4)]);
 }
 
@@ -93,17 +93,17 @@ fn our_form_approves_only_without_grave_findings_and_without_reopened_rows() {
     let of = |findings: Value, reopen: Value| said(&json!({"findings": findings, "reopen": reopen})).unwrap().claim;
     assert_eq!(
         of(json!([{"severity": "P2", "title": "x"}, {"severity": "P3", "title": "y"}]), json!([])),
-        Claim::Approve
+        ReviewClaim::Approve
     );
-    assert_eq!(of(json!([{"severity": "P1", "title": "x"}]), json!([])), Claim::RequestChanges);
-    assert_eq!(of(json!([{"severity": "P0", "title": "x"}]), json!([])), Claim::RequestChanges);
-    assert_eq!(of(json!([]), json!(["F1"])), Claim::RequestChanges);
+    assert_eq!(of(json!([{"severity": "P1", "title": "x"}]), json!([])), ReviewClaim::RequestChanges);
+    assert_eq!(of(json!([{"severity": "P0", "title": "x"}]), json!([])), ReviewClaim::RequestChanges);
+    assert_eq!(of(json!([]), json!(["F1"])), ReviewClaim::RequestChanges);
 }
 
 #[test]
 fn the_example_of_the_help_is_a_findings_file() {
     let feedback = read(EXAMPLE).unwrap();
-    assert_eq!(feedback.claim, Claim::RequestChanges);
+    assert_eq!(feedback.claim, ReviewClaim::RequestChanges);
     assert_eq!(feedback.findings.len(), 2);
 }
 
@@ -111,12 +111,12 @@ fn the_example_of_the_help_is_a_findings_file() {
 fn a_typo_in_our_form_is_refused_with_the_known_keys() {
     refused(
         r#"{"findings": [], "reopened": ["F1"]}"#,
-        "/reopened: there is no such key; there are findings, confirm, reopen, retract, summary",
+        "/reopened: unknown field `reopened`, expected one of `findings`, `confirm`, `reopen`, `retract`, `summary`",
     );
     refused(
         r#"{"findings": [{"severity": "P2", "title": "x", "reproduce": "false"}]}"#,
-        "/findings/0/reproduce: there is no such key; there are severity, title, detail, file, line, class, suggestion, \
-         reproducer, repeats, reverses",
+        "/findings/0/reproduce: unknown field `reproduce`, expected one of `severity`, `title`, `detail`, `file`, `line`, \
+         `class`, `suggestion`, `reproducer`, `repeats`, `reverses`",
     );
 }
 
@@ -133,14 +133,14 @@ fn rows_of_the_ledger_are_named_exactly_and_only_once() {
     }
     refused(
         r#"{"findings": [], "confirm": ["F1"], "reopen": ["F2", "F1"]}"#,
-        "/reopen/1: 'F1' is also in 'confirm'; keep it in one of the two",
+        "/reopen: 'F1' is also in 'confirm'; keep it in one of the two",
     );
 }
 
 #[test]
 fn our_form_needs_its_list_of_findings() {
-    refused(r#"{"confirm": ["F1"]}"#, "/: 'findings' is missing; add it");
-    refused(r#"{"findings": null}"#, "/findings: a list is expected here, not null; replace it");
+    refused(r#"{"confirm": ["F1"]}"#, "/: missing field `findings`");
+    refused(r#"{"findings": null}"#, "/findings: invalid type: null, expected a sequence");
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn a_review_keeps_file_line_suggestion_and_code() {
         first.suggestion,
         "Compare in constant time.\n\nSuggested code:\nreturn hmac.compare_digest(token, given)"
     );
-    assert_eq!((feedback.claim, feedback.summary.as_str()), (Claim::RequestChanges, "Needs iteration."));
+    assert_eq!((feedback.claim, feedback.summary.as_str()), (ReviewClaim::RequestChanges, "Needs iteration."));
 }
 
 #[test]
 fn a_review_approves_beside_minor_issues_whatever_it_says_of_tests() {
     let feedback = read(REVIEW_APPROVES).unwrap();
-    assert_eq!(feedback.claim, Claim::Approve);
+    assert_eq!(feedback.claim, ReviewClaim::Approve);
     assert_eq!(brief(&feedback), [(Severity::P2, "slow")]);
 }
 
@@ -180,16 +180,16 @@ fn an_approval_beside_a_grave_issue_requests_changes() {
     for severity in ["critical", "major"] {
         let issue = json!({"severity": severity, "file_path": "a", "line_start": 1, "issue": "wrong"});
         let feedback = said(&json!({"verdict": "approve", "summary": "perfect", "issues": [issue]})).unwrap();
-        assert_eq!(feedback.claim, Claim::RequestChanges);
+        assert_eq!(feedback.claim, ReviewClaim::RequestChanges);
     }
 }
 
 #[test]
 fn a_wish_to_discuss_is_kept_whatever_was_found() {
-    assert_eq!(read(REVIEW_ASKS).unwrap().claim, Claim::NeedsDiscussion);
+    assert_eq!(read(REVIEW_ASKS).unwrap().claim, ReviewClaim::NeedsDiscussion);
     let mut document: Value = serde_json::from_str(REVIEW).unwrap();
     document["verdict"] = json!("needs_discussion");
-    assert_eq!(said(&document).unwrap().claim, Claim::NeedsDiscussion);
+    assert_eq!(said(&document).unwrap().claim, ReviewClaim::NeedsDiscussion);
 }
 
 #[test]
@@ -202,11 +202,15 @@ fn conditions_become_findings_unless_the_work_is_approved_or_an_issue_blocks() {
     assert_eq!(brief(&alone), [(Severity::P1, "add a test"), (Severity::P1, "bound the queue")]);
     let issue = json!([{"severity": "minor", "file_path": "a", "line_start": 1, "issue": "slow"}]);
     let beside = of("request_changes", issue).unwrap();
-    assert_eq!((beside.claim, brief(&beside).len()), (Claim::RequestChanges, 3), "what blocks is in the conditions");
+    assert_eq!(
+        (beside.claim, brief(&beside).len()),
+        (ReviewClaim::RequestChanges, 3),
+        "what blocks is in the conditions"
+    );
     let grave = json!([{"severity": "major", "file_path": "a", "line_start": 1, "issue": "wrong"}]);
     assert_eq!(brief(&of("request_changes", grave).unwrap()), [(Severity::P1, "wrong")], "the issue says more");
     let discussed = of("needs_discussion", json!([])).unwrap();
-    assert_eq!((discussed.claim, discussed.findings.len()), (Claim::NeedsDiscussion, 2), "no condition is lost");
+    assert_eq!((discussed.claim, discussed.findings.len()), (ReviewClaim::NeedsDiscussion, 2), "no condition is lost");
     assert_eq!(
         of("approve", json!([])).unwrap_err().to_string(),
         "/approval_conditions: an approval has no conditions; say request_changes, or leave the list empty if they are met"
@@ -227,34 +231,24 @@ fn mistakes_in_a_review_are_named_with_their_path() {
         REVIEW,
         issue,
         json!("blocker"),
-        "/issues/1/severity: 'blocker' is not known here; write one of critical, major, minor, nitpick",
+        "/issues/1/severity: unknown variant `blocker`, expected one of `critical`, `major`, `minor`, `nitpick`",
     );
-    spoiled(REVIEW, issue, json!(1), "/issues/1/severity: a text is expected here, not a number; replace it");
+    spoiled(REVIEW, issue, json!(1), "/issues/1/severity: invalid type: integer `1`, expected string or map");
     spoiled(
         REVIEW,
         "/verdict",
         json!("APPROVE"),
-        "/verdict: 'APPROVE' is not known here; write one of approve, request_changes, needs_discussion",
+        "/verdict: unknown variant `APPROVE`, expected one of `approve`, `request_changes`, `needs_discussion`",
     );
     spoiled(REVIEW, "/issues/3/issue", json!("  "), "/issues/3/issue: this is empty; write the text that belongs here");
-    spoiled(REVIEW, "/issues/0", json!("x"), "/issues/0: an object is expected here, not a text; replace it");
-    spoiled(
-        REVIEW,
-        "/tests_passed",
-        json!("yes"),
-        "/tests_passed: true or false is expected here, not a text; replace it",
-    );
-    spoiled(REVIEW, "/strengths", json!("all"), "/strengths: a list is expected here, not a text; replace it");
-    spoiled(
-        REVIEW,
-        "/issues/0/line_end",
-        json!(9),
-        "/issues/0/line_end: the last line comes before the first; correct one of them",
-    );
-    without(REVIEW, "/issues/2", "line_start", "/issues/2: 'line_start' is missing; add it");
-    without(REVIEW, "", "verdict", "/: 'verdict' is missing; add it");
-    without(REVIEW, "", "summary", "/: 'summary' is missing; add it");
-    without(REVIEW_APPROVES, "", "issues", "/: 'issues' is missing; add it");
+    spoiled(REVIEW, "/issues/0", json!("x"), "/issues/0: invalid type: string \"x\", expected an object");
+    spoiled(REVIEW, "/tests_passed", json!("yes"), "/tests_passed: invalid type: string \"yes\", expected a boolean");
+    spoiled(REVIEW, "/strengths", json!("all"), "/strengths: invalid type: string \"all\", expected a sequence");
+    spoiled(REVIEW, "/issues/0/line_end", json!(9), "/issues/0: line_end is before line_start; correct one of them");
+    without(REVIEW, "/issues/2", "line_start", "/issues/2: missing field `line_start`");
+    without(REVIEW, "", "verdict", "/: missing field `verdict`");
+    without(REVIEW, "", "summary", "/: missing field `summary`");
+    without(REVIEW_APPROVES, "", "issues", "/: missing field `issues`");
 }
 
 #[test]
@@ -270,17 +264,17 @@ fn every_failed_quality_check_is_a_finding() {
         ]
     );
     assert!(feedback.findings.iter().all(|finding| finding.detail == feedback.summary));
-    assert_eq!(feedback.claim, Claim::RequestChanges);
+    assert_eq!(feedback.claim, ReviewClaim::RequestChanges);
 }
 
 #[test]
 fn go_approves_and_go_with_a_failed_check_does_not() {
-    assert_eq!(read(DECISION_GO).unwrap().claim, Claim::Approve);
-    assert_eq!(said(&json!({"decision": "GO", "feedback": ""})).unwrap().claim, Claim::Approve);
+    assert_eq!(read(DECISION_GO).unwrap().claim, ReviewClaim::Approve);
+    assert_eq!(said(&json!({"decision": "GO", "feedback": ""})).unwrap().claim, ReviewClaim::Approve);
     let mut document: Value = serde_json::from_str(DECISION).unwrap();
     document["decision"] = json!("GO");
     let feedback = said(&document).unwrap();
-    assert_eq!((feedback.claim, feedback.findings.len()), (Claim::RequestChanges, 3));
+    assert_eq!((feedback.claim, feedback.findings.len()), (ReviewClaim::RequestChanges, 3));
 }
 
 #[test]
@@ -295,23 +289,18 @@ fn no_go_without_a_failed_check_is_one_finding_with_the_feedback() {
 #[test]
 fn mistakes_in_a_decision_are_named_with_their_path() {
     for word in ["go", "MAYBE", "NO_GO | GO", ""] {
-        let sentence = format!("/decision: '{word}' is not known here; write one of GO, NO_GO");
+        let sentence = format!("/decision: unknown variant `{word}`, expected `GO` or `NO_GO`");
         spoiled(DECISION_GO, "/decision", json!(word), &sentence);
     }
-    spoiled(DECISION_GO, "/decision", json!(true), "/decision: a text is expected here, not true or false; replace it");
-    spoiled(
-        DECISION_GO,
-        "/quality_checks",
-        json!(null),
-        "/quality_checks: an object is expected here, not null; replace it",
-    );
-    for (value, kind) in [(json!(null), "null"), (json!("true"), "a text"), (json!(1), "a number")] {
+    spoiled(DECISION_GO, "/decision", json!(true), "/decision: invalid type: boolean `true`, expected string or map");
+    spoiled(DECISION_GO, "/quality_checks", json!(null), "/quality_checks: invalid type: null, expected a map");
+    for (value, kind) in [(json!(null), "null"), (json!("true"), "string \"true\""), (json!(1), "integer `1`")] {
         let path = "/quality_checks/security_review_passed";
-        let sentence = format!("{path}: true or false is expected here, not {kind}; replace it");
+        let sentence = format!("{path}: invalid type: {kind}, expected a boolean");
         spoiled(DECISION_GO, path, value, &sentence);
     }
-    without(DECISION_GO, "", "decision", "/: 'decision' is missing; add it");
-    without(DECISION_GO, "", "feedback", "/: 'feedback' is missing; add it");
+    without(DECISION_GO, "", "decision", "/: missing field `decision`");
+    without(DECISION_GO, "", "feedback", "/: missing field `feedback`");
 }
 
 #[test]
@@ -319,8 +308,8 @@ fn a_refused_challenge_is_one_finding() {
     let feedback = read(CHALLENGE).unwrap();
     assert_eq!(brief(&feedback), [(Severity::P1, "The cache is never invalidated.")]);
     assert_eq!(feedback.findings[0].detail, "The cache is never invalidated.\nAssumption: nobody writes twice.");
-    assert_eq!((feedback.claim, &feedback.summary), (Claim::RequestChanges, &feedback.findings[0].detail));
-    assert_eq!(read(CHALLENGE_APPROVES).unwrap().claim, Claim::Approve);
+    assert_eq!((feedback.claim, &feedback.summary), (ReviewClaim::RequestChanges, &feedback.findings[0].detail));
+    assert_eq!(read(CHALLENGE_APPROVES).unwrap().claim, ReviewClaim::Approve);
 }
 
 #[test]
@@ -329,11 +318,11 @@ fn mistakes_of_a_challenger_are_named_with_their_path() {
         CHALLENGE_APPROVES,
         "/challenger_approved",
         json!("true"),
-        "/challenger_approved: true or false is expected here, not a text; replace it",
+        "/challenger_approved: invalid type: string \"true\", expected a boolean",
     );
     spoiled(CHALLENGE, "/critique", json!(""), "/critique: this is empty; write the text that belongs here");
-    without(CHALLENGE_APPROVES, "", "challenger_approved", "/: 'challenger_approved' is missing; add it");
-    without(CHALLENGE_APPROVES, "", "critique", "/: 'critique' is missing; add it");
+    without(CHALLENGE_APPROVES, "", "challenger_approved", "/: missing field `challenger_approved`");
+    without(CHALLENGE_APPROVES, "", "critique", "/: missing field `critique`");
 }
 
 #[test]
@@ -359,9 +348,9 @@ fn other_documents_are_refused() {
     refused("{}", none);
     refused(r#"{"approved": true, "status": "CODE_IS_PERFECT"}"#, none);
     refused(r#"{"pair_session": {"challenger_approved": true}}"#, none);
-    refused("[]", "/: an object is expected here, not a list; replace it");
-    refused("true", "/: an object is expected here, not true or false; replace it");
-    refused("\"approve\"", "/: an object is expected here, not a text; replace it");
+    refused("[]", "/: this is not an object; write one JSON object");
+    refused("true", "/: this is not an object; write one JSON object");
+    refused("\"approve\"", "/: this is not an object; write one JSON object");
 }
 
 #[test]
@@ -375,10 +364,10 @@ fn keys_that_the_other_forms_do_not_have_are_tolerated() {
 
 #[test]
 fn one_fenced_block_in_prose_is_read() {
-    assert_eq!(read(FENCED).unwrap().claim, Claim::Approve);
+    assert_eq!(read(FENCED).unwrap().claim, ReviewClaim::Approve);
     for fence in ["```\n", "```JSON\r\n", "  ````json\n"] {
         let text = format!("{fence}{}\n````\n", r#"{"findings": []}"#);
-        assert_eq!(read(&text).unwrap().claim, Claim::Approve, "{text}");
+        assert_eq!(read(&text).unwrap().claim, ReviewClaim::Approve, "{text}");
     }
     assert_eq!(read(&format!("\u{feff}{OURS_NOTHING}")).unwrap(), read(OURS_NOTHING).unwrap());
 }
@@ -462,12 +451,17 @@ fn an_empty_title_is_refused() {
 
 #[test]
 fn texts_end_at_their_bounds() {
-    for (key, limit) in [("detail", MAX_DETAIL), ("suggestion", MAX_DETAIL), ("reproducer", MAX_REPRODUCER)] {
+    let bounds = [
+        ("detail", MAX_DETAIL, "/findings/0: the detail"),
+        ("suggestion", MAX_DETAIL, "/findings/0: the suggestion"),
+        ("reproducer", MAX_REPRODUCER, "/findings/0/reproducer: this"),
+    ];
+    for (key, limit, at) in bounds {
         let of = |bytes: usize| said(&json!({"findings": [{"severity": "P1", "title": "t", key: "x".repeat(bytes)}]}));
         assert!(of(limit).is_ok());
         assert_eq!(
             of(limit + 1).unwrap_err().to_string(),
-            format!("/findings/0/{key}: {} bytes are too many, {limit} are the most; shorten it", limit + 1)
+            format!("{at} is {} bytes; the limit is {limit}", limit + 1)
         );
     }
     let long = "x".repeat(MAX_DETAIL + 1);
@@ -477,7 +471,7 @@ fn texts_end_at_their_bounds() {
         json!({"challenger_approved": false, "critique": long}),
         json!({"findings": [{"severity": "P1", "title": long}]}),
     ] {
-        assert!(said(&document).unwrap_err().to_string().contains("8193 bytes are too many, 8192 are the most"));
+        assert!(said(&document).unwrap_err().to_string().contains("is 8193 bytes; the limit is 8192"));
     }
 }
 
@@ -487,16 +481,16 @@ fn a_review_has_a_bounded_number_of_findings() {
     assert_eq!(said(&json!({"findings": findings(MAX_FINDINGS)})).unwrap().findings.len(), MAX_FINDINGS);
     refused(
         &json!({"findings": findings(MAX_FINDINGS + 1)}).to_string(),
-        "/findings: 101 findings are too many, 100 are the most; keep the gravest",
+        "/findings: 101 findings are too many; the limit is 100: keep the most severe",
     );
     let checks: serde_json::Map<_, _> = (0..=MAX_FINDINGS).map(|at| (format!("c{at}"), json!(false))).collect();
     refused(
         &json!({"decision": "GO", "feedback": "", "quality_checks": checks}).to_string(),
-        "/quality_checks: 101 findings are too many, 100 are the most; keep the gravest",
+        "/quality_checks: 101 findings are too many; the limit is 100: keep the most severe",
     );
     refused(
         &" ".repeat(MAX_FEEDBACK + 1),
-        "findings file: 524289 bytes are too many, 524288 are the most; keep the gravest findings and shorten their texts",
+        "findings file: is 524289 bytes; the limit is 524288: keep the most severe findings",
     );
 }
 
@@ -523,11 +517,11 @@ fn a_line_is_a_whole_number_from_1_in_a_file() {
     assert_eq!(sentence(json!(0)), counted);
     assert_eq!(sentence(json!(1_u64 << 32)), counted);
     for odd in [json!(-1), json!(1.0), json!(1e300)] {
-        assert!(sentence(odd).contains("a whole number from 0 is expected here, not a number"));
+        assert!(sentence(odd).ends_with(", expected u64"));
     }
     refused(
         r#"{"findings": [{"severity": "P1", "title": "t", "line": 3}]}"#,
-        "/findings/0/line: a line needs its file; add 'file', or leave the line out",
+        "/findings/0: a line needs its file; add 'file', or leave the line out",
     );
 }
 
@@ -537,14 +531,14 @@ fn severities_and_classes_are_out_of_their_lists() {
         OURS,
         "/findings/0/severity",
         json!("P4"),
-        "/findings/0/severity: 'P4' is not known here; write one of P0, P1, P2, P3",
+        "/findings/0/severity: unknown variant `P4`, expected one of `P0`, `P1`, `P2`, `P3`",
     );
     spoiled(
         OURS,
         "/findings/0/class",
         json!("vibes"),
-        "/findings/0/class: 'vibes' is not known here; write one of core_logic, security, data_integrity, performance, \
-         tests, docs, style, other",
+        "/findings/0/class: there is no class 'vibes'; there are core_logic, security, data_integrity, performance, tests, \
+         docs, style, other",
     );
     spoiled(
         OURS,
@@ -558,9 +552,9 @@ fn severities_and_classes_are_out_of_their_lists() {
 fn a_message_repeats_the_file_only_briefly_and_without_control_characters() {
     let word = format!("\u{1b}[2J{}", "x".repeat(1000));
     let sentence = said(&json!({"decision": word, "feedback": ""})).unwrap_err().to_string();
-    assert!(!sentence.contains('\u{1b}') && sentence.chars().count() < 200, "{sentence}");
+    assert!(!sentence.contains('\u{1b}') && sentence.chars().count() < 250, "{sentence}");
     let sentence = said(&json!({"findings": [], word: 1})).unwrap_err().to_string();
-    assert!(!sentence.contains('\u{1b}') && sentence.chars().count() < 200, "{sentence}");
+    assert!(!sentence.contains('\u{1b}') && sentence.chars().count() < 250, "{sentence}");
 }
 
 /// Whether a text is an approving document, found out without any code of the reader.
@@ -588,7 +582,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
             return Ok(());
         }
     };
-    prop_assert!(feedback.claim != Claim::Approve || approves(text), "approved: {text}");
+    prop_assert!(feedback.claim != ReviewClaim::Approve || approves(text), "approved: {text}");
     prop_assert!(feedback.findings.len() <= MAX_FINDINGS);
     prop_assert!(feedback.confirm.iter().all(|id| !feedback.reopen.contains(id)));
     for finding in &feedback.findings {
@@ -598,7 +592,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
         prop_assert!(finding.line != Some(0) && (finding.line.is_none() || finding.file.is_some()));
         let inside = |file: &String| !file.starts_with('/') && file.split('/').all(|part| part != "..");
         prop_assert!(finding.file.as_ref().is_none_or(inside));
-        prop_assert!(feedback.claim != Claim::Approve || !finding.severity.blocks());
+        prop_assert!(feedback.claim != ReviewClaim::Approve || !finding.severity.blocks());
     }
     Ok(())
 }
@@ -690,7 +684,7 @@ fn document() -> impl Strategy<Value = Value> {
 #[test]
 fn the_samples_say_what_an_independent_look_says() {
     for sample in SAMPLES {
-        assert_eq!(read(sample).unwrap().claim == Claim::Approve, approves(sample), "{sample}");
+        assert_eq!(read(sample).unwrap().claim == ReviewClaim::Approve, approves(sample), "{sample}");
     }
 }
 

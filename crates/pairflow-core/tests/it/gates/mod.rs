@@ -1,4 +1,5 @@
 //! What code alone can judge: documents and weakened tests.
 
 mod document;
+mod test_change_corpus;
 mod weakened_tests;

@@ -5,7 +5,7 @@ use pairflow_core::ids::{MsgId, Party};
 use pairflow_core::log::frame::{LineError, LineHash, MAX_LINE};
 use pairflow_core::log::line::{Expect, decode, encode};
 use pairflow_core::log::{
-    Body, Control, ControlAction, Delivery, Envelope, Event, Intent, Key, Lifecycle, Pass, Reply,
+    Body, Control, ControlAction, Delivery, Envelope, Event, Intent, Lifecycle, Pass, Reply, RetryKey,
 };
 use pairflow_core::time::{Moment, Timestamp};
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ fn a_line_has_the_fields_of_the_protocol_in_a_fixed_order() {
     let mut event = question("Which one?");
     event.refs = vec!["artifact://round-001.diff".to_owned()];
     event.in_reply_to = Some(MsgId("msg_20261106_000".to_owned()));
-    event.key = Some(Key("abc".to_owned()));
+    event.key = Some(RetryKey("abc".to_owned()));
     insta::assert_snapshot!(written(event), @r#"{"seq":1,"id":"msg_20261106_001","ts":"2026-11-06T21:20:00.000Z","bubble_id":"login-race","sender":"orchestrator","recipient":"human","type":"HUMAN_QUESTION","round":1,"payload":{"question":"Which one?","kind":"question"},"refs":["artifact://round-001.diff"],"up":5000,"format":2,"in_reply_to":"msg_20261106_000","key":"abc","prev":"00000000000000000000000000000000","crc":"c7c00a27"}"#);
 }
 
@@ -271,7 +271,7 @@ proptest! {
         let (round, more, seq, up, millis) = numbers;
         let at = Moment { ts: Timestamp::from_millis(millis), up };
         let (sender, recipient) = parties;
-        let (in_reply_to, key) = (marks.0.map(MsgId), marks.1.map(Key));
+        let (in_reply_to, key) = (marks.0.map(MsgId), marks.1.map(RetryKey));
         let event = Event { sender, recipient, round, body, refs, in_reply_to, key };
         let whole = Envelope { seq, id: Envelope::name(seq, at), at, bubble_id: bubble(), more, event };
         let bytes = encode(&whole, &LineHash(prev));

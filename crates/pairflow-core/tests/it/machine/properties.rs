@@ -6,10 +6,10 @@
 
 use pairflow_core::bubble::{BubbleState, StateName, next_deadline, owed};
 use pairflow_core::facts::Seat;
-use pairflow_core::log::{Body, Kind, Lifecycle};
+use pairflow_core::log::{Body, Lifecycle, MessageKind};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::BubbleKind;
-use pairflow_testkit::script::{Play, Sent, documented_moves, samples, stuck};
+use pairflow_testkit::script::{ScriptRun, Sent, documented_moves, samples, stuck};
 use proptest::prelude::*;
 
 /// What moves a bubble on, whoever has the turn; see [`resolve`].
@@ -131,7 +131,7 @@ const SETUPS: &[&[&str]] = &[
 ];
 
 /// Puts the agent and the verb in that fit the state.
-fn resolve(line: &str, play: &Play) -> String {
+fn resolve(line: &str, play: &ScriptRun) -> String {
     let turn = play.state.phase.turn();
     let holder = turn.map_or("codex", |turn| turn.agent.as_str());
     let reviews = turn.is_some_and(|turn| turn.seat == Seat::Reviewer);
@@ -171,8 +171,8 @@ fn life(length: usize) -> impl Strategy<Value = Vec<String>> {
     })
 }
 
-fn lived(lines: &[String]) -> Play {
-    let mut play = Play::new();
+fn lived(lines: &[String]) -> ScriptRun {
+    let mut play = ScriptRun::new();
     for line in lines {
         let line = resolve(line, &play);
         play.line(&line);
@@ -207,7 +207,7 @@ proptest! {
     #[test]
     fn no_sequence_of_commands_commits_without_approval(lines in life(80)) {
         let mut play = lived(&lines);
-        let approved = |play: &Play| play.log.iter().any(|envelope| envelope.event.body.kind() == Kind::ApprovalDecision);
+        let approved = |play: &ScriptRun| play.log.iter().any(|envelope| envelope.event.body.kind() == MessageKind::ApprovalDecision);
         for verb in ["human: commit", "raw commit-made", "raw record-done", "human: merge"] {
             if !approved(&play) {
                 play.line(verb);
@@ -256,7 +256,7 @@ fn random_lives_reach_every_state_and_change_it_only_as_documented() {
     let mut seen = std::collections::HashSet::new();
     for _ in 0..200 {
         let lines = life(80).new_tree(&mut runner).unwrap().current();
-        let mut play = Play::new();
+        let mut play = ScriptRun::new();
         for line in &lines {
             let line = resolve(line, &play);
             play.line(&line);

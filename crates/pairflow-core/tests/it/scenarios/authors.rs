@@ -3,10 +3,10 @@
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::timeline::TimelineState;
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 
 /// Whose changes the snapshots have, as far as it is known.
-fn authors(play: &Play) -> Vec<Option<String>> {
+fn authors(play: &ScriptRun) -> Vec<Option<String>> {
     let snapshots = play.log.iter().filter_map(|envelope| match &envelope.event.body {
         Body::Evidence(Evidence::Snapshot { snapshot }) => Some(snapshot.author.as_ref().map(ToString::to_string)),
         _ => None,
@@ -15,7 +15,7 @@ fn authors(play: &Play) -> Vec<Option<String>> {
 }
 
 /// The lines of the log, as a person reads them.
-fn story(play: &Play) -> String {
+fn story(play: &ScriptRun) -> String {
     let mut state = TimelineState::new(play.state.id.clone());
     let rows = play.log.iter().flat_map(|envelope| state.step(envelope));
     rows.map(|row| format!("{} {}\n", row.who, row.what)).collect()
@@ -27,8 +27,8 @@ fn an_edit_right_after_a_hand_over_is_nobodys_and_is_checked_and_reviewed() {
     assert_eq!(authors(&play), [Some("codex".to_owned()), None]);
     assert_eq!(play.state.phase.turn().unwrap().agent.as_str(), "claude");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
-    assert!(text.contains("1 file; it is NOT KNOWN WHO changed it. Review it as part of the work."), "{text}");
-    assert!(story(&play).contains("1 file +1 -0, and it is not known by whom\n"), "{}", story(&play));
+    assert!(text.contains("1 file; it is NOT KNOWN WHO changed this. Review it as part of the work."), "{text}");
+    assert!(story(&play).contains("1 file +1 -0, author unknown\n"), "{}", story(&play));
     play.line("claude: pass clean");
     assert_eq!(play.state.rounds.streak.len(), 1, "its own turn changed nothing");
     assert!(!play.state.rounds.streak[0].own_work);
@@ -40,8 +40,8 @@ fn a_change_during_a_review_is_blamed_on_nobody_if_the_other_agent_is_still_at_w
     let mut late = play(&format!("{begun}\ncodex: is active\ncodex edits late.rs\nclaude: pass clean"));
     assert_eq!(authors(&late), [Some("codex".to_owned()), None]);
     let told = story(&late);
-    assert!(told.contains("pairflow codex is still at work, although it does not have the turn\n"), "{told}");
-    let void = "the clean review of claude does not count: files changed during its turn, and it is not known by whom; \
+    assert!(told.contains("pairflow codex is still working without the turn\n"), "{told}");
+    let void = "the clean review of claude does not count: files changed during its turn, author unknown; \
                 claude reviews again\n";
     assert!(told.contains(void), "{told}");
     let text = brief(&late.state, &BriefMaterial::default()).unwrap();
@@ -50,7 +50,7 @@ fn a_change_during_a_review_is_blamed_on_nobody_if_the_other_agent_is_still_at_w
     late.line("claude: pass clean");
     assert!(!late.state.rounds.streak[0].own_work, "{:?}", late.state.rounds.streak);
     let again = play(&format!("{begun}\ncodex: is active\ncodex: is active"));
-    assert_eq!(story(&again).matches("still at work").count(), 1);
+    assert_eq!(story(&again).matches("still working").count(), 1);
     let calm = play(&format!("{begun}\ncodex: is active\nclaude: pass clean"));
     assert_eq!(calm.state.rounds.streak.len(), 1, "nothing changed");
 }

@@ -1,11 +1,11 @@
 //! The checks on the base before there is any work, and once more in a fresh checkout before work is accepted.
 
-use pairflow_core::facts::Place;
+use pairflow_core::facts::CheckPlace;
 use pairflow_core::log::QuestionKind;
 use pairflow_core::view::inbox::inbox;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
-fn kinds(play: &Play) -> Vec<QuestionKind> {
+fn kinds(play: &ScriptRun) -> Vec<QuestionKind> {
     play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
@@ -120,7 +120,7 @@ fn what_fails_only_in_a_fresh_checkout_is_one_question_and_keeps_the_work_from_b
          #2 RUNNING claude reviewer round 1
          #3 WAITING_HUMAN codex reviewer round 1 opening clean: claude failing: test asks: orchestrator: the check 'test' passed where build caches and installed packages are kept, and fails in a fresh checkout of the same tree.
          #4 RUNNING claude implementer round 2 clean: claude failing: test
-         #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again, and the check 'test' fails.
+         #5 WAITING_HUMAN codex reviewer round 2 opening clean: claude failing: test asks: orchestrator: claude handed over the same files again; the check 'test' fails.
          #6 RUNNING claude implementer round 2 clean: claude failing: test
          #7 RUNNING codex reviewer round 2",
     );
@@ -135,7 +135,7 @@ fn another_setup_command_has_the_check_run_afresh_again_and_the_clean_review_hol
     play.line("test passes afresh");
     play.line("human: config setup 'make deps'");
     assert!(play.state.gate.questions.is_empty(), "{:?}", play.lines);
-    assert_eq!(play.state.evidence.receipts.last().unwrap().place, Place::Fresh);
+    assert_eq!(play.state.evidence.receipts.last().unwrap().place, CheckPlace::Fresh);
     assert!(play.lines.last().unwrap().contains("clean: claude"), "{:?}", play.lines);
 }
 
@@ -144,7 +144,7 @@ fn another_command_for_a_check_that_differs_is_judged_anew() {
     let mut play = play(DIFFERS);
     play.line("human: config test 'make clean test'");
     assert!(play.state.gate.questions.is_empty() && play.state.rounds.streak.is_empty(), "{:?}", play.lines);
-    assert_eq!(play.state.evidence.receipts.last().unwrap().place, Place::Checkout, "it is reviewed again first");
+    assert_eq!(play.state.evidence.receipts.last().unwrap().place, CheckPlace::Checkout, "it is reviewed again first");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn another_base_answers_the_question_about_the_one_before() {
 #[test]
 fn a_certificate_says_where_the_checks_ran_if_not_in_a_fresh_checkout() {
     let accepted = "start\ncodex edits a.rs\ncodex: pass\nclaude: pass clean\ncodex: pass clean";
-    let noted = |play: &Play| play.state.gate.certificate.as_ref().expect("it is accepted").notes.join("\n");
+    let noted = |play: &ScriptRun| play.state.gate.certificate.as_ref().expect("it is accepted").notes.join("\n");
     assert!(!noted(&play(accepted)).contains("checkout"));
     let elsewhere = play(&format!("given checks in the worktree\n{accepted}"));
     assert!(noted(&elsewhere).contains("checks ran in the agents' own worktree"), "{}", noted(&elsewhere));
@@ -229,7 +229,7 @@ fn a_failure_that_did_not_repeat_itself_is_shown_with_the_pass() {
 fn what_cannot_be_run_on_the_base_is_tried_three_times_before_the_person_is_asked() {
     let mut play = play("test cannot run on base");
     play.line("start (hold)");
-    let tries = |play: &Play| play.state.evidence.could_not.get("test").copied().unwrap_or(0);
+    let tries = |play: &ScriptRun| play.state.evidence.could_not.get("test").copied().unwrap_or(0);
     play.line("step");
     play.line("step");
     play.line("step");
@@ -263,7 +263,7 @@ fn receipts_of_another_place_do_not_count() {
     play.line("human: config checks_in");
     assert!(play.state.rounds.streak.is_empty(), "{:?}", play.lines);
     assert!(
-        play.state.evidence.receipts.iter().all(|receipt| receipt.place == Place::Checkout),
+        play.state.evidence.receipts.iter().all(|receipt| receipt.place == CheckPlace::Checkout),
         "{:?}",
         play.state.evidence.receipts
     );

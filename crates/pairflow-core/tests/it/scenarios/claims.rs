@@ -3,10 +3,10 @@
 
 use pairflow_core::bubble::{Unfounded, VerdictStand, recompute, recompute_verdicts};
 use pairflow_core::facts::{Certificate, CleanReview};
-use pairflow_core::facts::{Outcome, Place};
+use pairflow_core::facts::{CheckPlace, Outcome};
 use pairflow_core::ids::AgentId;
-use pairflow_core::log::{Body, Envelope, Evidence, Judged, Next, Verdict};
-use pairflow_testkit::script::{Play, broken, check, play};
+use pairflow_core::log::{Body, Envelope, Evidence, Judged, Lifecycle, NextTurn, Verdict};
+use pairflow_testkit::script::{ScriptRun, broken, check, play};
 
 #[test]
 fn a_review_that_asks_for_changes_and_names_nothing_grave_is_refused() {
@@ -19,8 +19,8 @@ fn a_review_that_asks_for_changes_and_names_nothing_grave_is_refused() {
          claude: pass P2 'naming' P3 'a comma'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
-         refused: the review asks for changes, but nothing in it is grave enough to send the work back: file what blocks as P0 or P1, or say that you approve
+         refused: the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve
+         refused: the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve
          #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 naming, F2 P3 a comma",
     );
 }
@@ -43,7 +43,7 @@ fn a_review_that_asks_for_changes_is_taken_where_something_blocks() {
 }
 
 /// Changes what the certificate of an accepted bubble says, and returns what comes of it.
-fn forged(play: &Play, change: fn(&mut Certificate)) -> (Option<Result<(), Unfounded>>, Vec<String>) {
+fn forged(play: &ScriptRun, change: fn(&mut Certificate)) -> (Option<Result<(), Unfounded>>, Vec<String>) {
     let mut log = play.log.clone();
     for envelope in &mut log {
         if let Body::Convergence(claim) = &mut envelope.event.body {
@@ -67,7 +67,10 @@ fn a_certificate_is_recomputed_from_the_log_whatever_it_says() {
     let differs = Some(Err(Unfounded::Differs));
     assert_eq!(forged(&ready, |one| one.open.clear()), (differs.clone(), rule.to_vec()));
     assert_eq!(forged(&ready, |one| one.notes.push("all good".into())), (differs, rule.to_vec()));
-    assert_eq!(forged(&ready, |one| one.waived.push("nothing".into())), (Some(Err(Unfounded::Waivers)), rule.to_vec()));
+    assert_eq!(
+        forged(&ready, |one| one.waived.push("nothing".into())),
+        (Some(Err(Unfounded::NotAccepted)), rule.to_vec())
+    );
     assert_eq!(recompute(&ready.state.id, &ready.log[..3]), None);
 }
 
@@ -83,6 +86,8 @@ fn a_certificate_that_a_person_has_not_waived_for_needs_every_criterion() {
     );
     assert_eq!(forged(&waived, |_| {}), (Some(Ok(())), Vec::new()));
     let (recomputed, _) = forged(&waived, |one| one.waived.clear());
+    let other = forged(&waived, |one| one.waived.push("nothing".into())).0;
+    assert_eq!(other, Some(Err(Unfounded::Waivers)));
     let Some(Err(Unfounded::Missing(missing))) = recomputed else { panic!("{recomputed:?}") };
     assert_eq!(missing[0].to_string(), "open P0/P1 findings: F1 P1 no rollback");
 }
@@ -104,7 +109,7 @@ const ACCEPTED: &str = "start
      human: update";
 
 /// Recomputes the verdicts of a log after `change` was made to each of them.
-fn verdicts(play: &Play, change: impl Fn(&mut Verdict)) -> Vec<VerdictStand> {
+fn verdicts(play: &ScriptRun, change: impl Fn(&mut Verdict)) -> Vec<VerdictStand> {
     let mut log = play.log.clone();
     for envelope in &mut log {
         if let Body::Verdict(verdict) = &mut envelope.event.body {
@@ -124,15 +129,15 @@ fn every_kind_of_verdict_is_recomputed_from_the_log() {
     let (claude, codex): (AgentId, AgentId) = ("claude".parse().unwrap(), "codex".parse().unwrap());
     let review = |by: &AgentId, round| Judged::Review { by: by.clone(), round };
     let expected = [
-        (review(&claude, 1), Next::Implement),
-        (review(&claude, 2), Next::Review),
-        (Judged::Waiver, Next::Stay),
-        (review(&codex, 2), Next::Review),
-        (Judged::Checks, Next::Stay),
-        (review(&claude, 2), Next::Review),
-        (review(&codex, 2), Next::Accept),
-        (Judged::Merge, Next::Recheck),
-        (Judged::Work, Next::Accept),
+        (review(&claude, 1), NextTurn::Implement),
+        (review(&claude, 2), NextTurn::Review),
+        (Judged::Waiver, NextTurn::Stay),
+        (review(&codex, 2), NextTurn::Review),
+        (Judged::Checks, NextTurn::Stay),
+        (review(&claude, 2), NextTurn::Review),
+        (review(&codex, 2), NextTurn::Accept),
+        (Judged::Merge, NextTurn::Recheck),
+        (Judged::Work, NextTurn::Accept),
     ];
     assert_eq!(recorded.collect::<Vec<_>>(), expected);
     assert_eq!(verdicts(&play, |_| {}), vec![VerdictStand::Follows; 9]);
@@ -144,7 +149,7 @@ fn a_changed_verdict_is_found() {
     let review = CleanReview { agent: "claude".parse().unwrap(), round: 1, own_work: false, tree: None };
     let differs = VerdictStand::Differs;
     assert_eq!(verdicts(&play, |one| one.clean = Some(review.clone()))[0], differs);
-    assert_eq!(verdicts(&play, |one| one.next = Next::Accept)[0], differs);
+    assert_eq!(verdicts(&play, |one| one.next = NextTurn::Accept)[0], differs);
     assert_eq!(verdicts(&play, |one| one.reasons.clear())[0], differs);
     assert_eq!(verdicts(&play, |one| one.on = Judged::Merge)[0], differs);
     assert_eq!(verdicts(&play, |one| std::mem::swap(&mut one.seats.implementer, &mut one.seats.reviewer))[0], differs);
@@ -159,6 +164,45 @@ fn a_verdict_of_rules_that_are_not_known_here_is_not_recomputed() {
 }
 
 #[test]
+fn a_verdict_of_another_known_policy_than_that_of_the_bubble_differs() {
+    let play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
+    assert_eq!(verdicts(&play, |one| one.policy = "single".to_owned()), [VerdictStand::Differs]);
+}
+
+#[test]
+fn a_log_of_another_version_of_the_policy_is_not_recomputed_and_misses_nothing() {
+    // Under the present rules this failing work would have gone back.
+    let mut play = play("start\ncodex edits a.rs\ncodex: pass");
+    fail_every_check(&mut play.log);
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Missing]);
+    for envelope in &mut play.log {
+        if let Body::Lifecycle(Lifecycle::Created { rules, .. } | Lifecycle::StartRequested { rules }) =
+            &mut envelope.event.body
+        {
+            assert_eq!(rules.policy_version, 1, "the version is a recorded fact");
+            rules.policy_version = 9;
+        }
+    }
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::NotRecomputed { policy: "strict".to_owned(), version: 9 }]);
+}
+
+#[test]
+fn a_recorded_line_moves_a_running_bubble_to_another_version_of_the_policy() {
+    let mut play =
+        play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'\nhuman: config test 'make'");
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Follows]);
+    for envelope in &mut play.log {
+        if let Body::Lifecycle(Lifecycle::Configured { rules, .. }) = &mut envelope.event.body {
+            rules.policy_version = 9;
+        }
+    }
+    assert_eq!(play.refold().rules.policy_version, 9);
+    play.line("codex: pass");
+    let later = VerdictStand::NotRecomputed { policy: "strict".to_owned(), version: 9 };
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Follows, later]);
+}
+
+#[test]
 fn a_verdict_that_is_missing_after_a_review_is_found() {
     let mut play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
     let at = play.log.iter().position(|envelope| matches!(envelope.event.body, Body::Verdict(_))).unwrap();
@@ -169,17 +213,20 @@ fn a_verdict_that_is_missing_after_a_review_is_found() {
 
 #[test]
 fn failing_work_that_a_reviewer_got_all_the_same_is_found() {
-    let play = play("start\ncodex edits a.rs\ncodex: pass");
-    let mut log = play.log.clone();
-    for envelope in &mut log {
+    let mut play = play("start\ncodex edits a.rs\ncodex: pass");
+    fail_every_check(&mut play.log);
+    assert_eq!(verdicts(&play, |_| {}), [VerdictStand::Missing]);
+}
+
+/// Lets the log say that every check failed on the work.
+fn fail_every_check(log: &mut [Envelope]) {
+    for envelope in log {
         if let Body::Evidence(Evidence::Receipt { receipt }) = &mut envelope.event.body
-            && receipt.place != Place::Base
+            && receipt.place != CheckPlace::Base
         {
             receipt.outcome = Outcome::Failed { exit: Some(1), timed_out: false };
         }
     }
-    let stands: Vec<_> = recompute_verdicts(&play.state.id, &log).into_iter().map(|one| one.stand).collect();
-    assert_eq!(stands, [VerdictStand::Missing]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::{Command, Effect, owed};
 use pairflow_core::ids::Party;
-use pairflow_core::log::{Body, CommitIdentity, Kind, Lifecycle, Person};
+use pairflow_core::log::{Body, CommitIdentity, Lifecycle, MessageKind, Person};
 use pairflow_testkit::script::{check, play};
 
 const READY: &str = "start
@@ -59,7 +59,7 @@ fn approval_is_refused_when_the_worktree_differs_from_the_reviewed_tree() {
 fn edits_after_the_approval_do_not_touch_what_is_committed() {
     let play = play(&format!("{READY}\nhuman: approve\nhuman edits z.rs\nhuman: commit"));
     let Body::DonePackage(done) = &play.log.last().unwrap().event.body else { panic!() };
-    let approval = play.log.iter().find(|one| one.event.body.kind() == Kind::ApprovalDecision).unwrap();
+    let approval = play.log.iter().find(|one| one.event.body.kind() == MessageKind::ApprovalDecision).unwrap();
     let Body::ApprovalDecision(approval) = &approval.event.body else { panic!() };
     assert_eq!(done.tree, approval.tree);
 }
@@ -309,7 +309,7 @@ fn an_approval_is_of_the_package_that_was_shown() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 1 clean: claude
          #4 READY_FOR_APPROVAL round 1 tree1
-         refused: someone else was faster: another package is up for approval than the one that was shown
+         refused: someone else was faster: the package up for approval is not the one that was shown
          #5 APPROVED_FOR_COMMIT tree1",
     );
 }

@@ -2,7 +2,7 @@
 
 use pairflow_core::facts::Finding;
 use pairflow_core::findings::feedback::read;
-use pairflow_core::log::Kind;
+use pairflow_core::log::MessageKind;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{Sent, check, play, samples};
 
@@ -72,7 +72,7 @@ fn conformance_9_converged_is_rejected_and_logged_for_the_implementer_without_al
         let play = play(&script);
         let refused = play.lines.last().unwrap();
         assert!(refused.starts_with("refused: ") && refused.contains(reason), "{refused}");
-        assert!(!play.log.iter().any(|one| one.event.body.kind() == Kind::Convergence), "{script}");
+        assert!(!play.log.iter().any(|one| one.event.body.kind() == MessageKind::Convergence), "{script}");
     }
     // What is written down of a refused claim names every criterion.
     let mut play = play(&reviewing);

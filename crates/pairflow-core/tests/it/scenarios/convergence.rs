@@ -1,7 +1,7 @@
 //! When the work is accepted, and every reason why it is not yet.
 
 use pairflow_core::ids::Party;
-use pairflow_core::log::{Body, Kind};
+use pairflow_core::log::{Body, MessageKind};
 use pairflow_testkit::script::{check, play};
 
 #[test]
@@ -24,7 +24,7 @@ fn a_clean_pass_that_completes_the_criteria_accepts() {
          claude: pass clean
          codex: pass 'all is well' clean",
     );
-    let claim = play.log.iter().find(|one| one.event.body.kind() == Kind::Convergence).unwrap();
+    let claim = play.log.iter().find(|one| one.event.body.kind() == MessageKind::Convergence).unwrap();
     assert_eq!(claim.event.sender, Party::Orchestrator);
     let Body::Convergence(claim) = &claim.event.body else { panic!() };
     assert_eq!(claim.summary, "all is well");
@@ -50,7 +50,7 @@ fn converged_counts_as_the_callers_clean_review_if_that_completes_the_criteria()
          claude: pass clean
          codex: converged 'nothing grave is left'",
     );
-    let claim = play.log.iter().find(|one| one.event.body.kind() == Kind::Convergence).unwrap();
+    let claim = play.log.iter().find(|one| one.event.body.kind() == MessageKind::Convergence).unwrap();
     assert_eq!(claim.event.sender.to_string(), "codex");
     assert_eq!(claim.event.recipient, Party::Orchestrator);
     let Body::Convergence(claim) = &claim.event.body else { panic!() };
@@ -259,7 +259,12 @@ fn the_approval_request_follows_the_convergence_in_the_same_append() {
          codex: pass clean",
     );
     let tail: Vec<_> = play.log.iter().rev().take(4).map(|one| (one.event.body.kind(), one.more)).collect();
-    let expected = [(Kind::ApprovalRequest, 0), (Kind::Convergence, 1), (Kind::Verdict, 2), (Kind::Evidence, 3)];
+    let expected = [
+        (MessageKind::ApprovalRequest, 0),
+        (MessageKind::Convergence, 1),
+        (MessageKind::Verdict, 2),
+        (MessageKind::Evidence, 3),
+    ];
     assert_eq!(tail, expected);
 }
 

@@ -3,7 +3,7 @@
 use pairflow_core::bubble::{AgentSession, evolve};
 use pairflow_core::facts::Seat;
 use pairflow_core::log::{Body, Lifecycle};
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 
 /// Codex implements in `s1`, reviews twice in `s2` and `s3` while claude implements, and is to implement again.
 const THERE_AND_BACK: &str = "given panes
@@ -29,17 +29,17 @@ const THERE_AND_BACK: &str = "given panes
     claude: pass P1 'too slow'";
 
 /// Plays `script` as far as the line `last`, with that.
-fn until(script: &str, last: &str) -> Play {
+fn until(script: &str, last: &str) -> ScriptRun {
     let (head, _) = script.split_once(last).unwrap();
     play(&format!("{head}{last}"))
 }
 
-fn session<'a>(play: &'a Play, agent: &str) -> &'a AgentSession {
+fn session<'a>(play: &'a ScriptRun, agent: &str) -> &'a AgentSession {
     &play.state.presence.sessions[&agent.parse().unwrap()]
 }
 
 /// Whose turn it is, whether its program may be told of it, and what a program that is started takes up.
-fn next(play: &Play) -> (String, bool, Option<&str>) {
+fn next(play: &ScriptRun) -> (String, bool, Option<&str>) {
     let turn = play.state.phase.turn().unwrap();
     let goes_on = play.state.goes_on_here(turn);
     (format!("{} {}", turn.agent, turn.seat), goes_on, play.state.conversation_for(turn).map(String::as_str))

@@ -93,7 +93,7 @@ fn no_review_accepts_a_document_with_an_unresolved_blocker() {
          refused: F1 is a blocker that the implementer has not resolved: no review can confirm it
          refused: not converged yet: open P0/P1 findings: F1 P1 no limit for retries; a second clean review of this tree by \
          another agent (clean so far: claude); the reviewer role has not alternated yet (round_role_history); a person's \
-         word that the document is understood; it is asked for once all else holds
+         confirmation that the document is understood; it is asked for once all else holds
          #3 RUNNING codex implementer round 2 open: F1 P1 no limit for retries
          #4 RUNNING claude reviewer round 2 open: F1 P1 no limit for retries
          #5 RUNNING codex implementer round 3 open: F1 P1 no limit for retries",
@@ -166,7 +166,7 @@ fn a_review_of_code_has_no_steps() {
          claude: pass clean stepped",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         refused: --step belongs to the review of a document, and this is none",
+         refused: --step is for the review of a document",
     );
 }
 
@@ -262,8 +262,7 @@ fn any_other_answer_goes_to_the_implementer_with_the_words_and_a_fresh_budget() 
 fn a_claim_of_convergence_cannot_speak_for_the_person() {
     let play = play(&READ.replace("codex: pass clean stepped", "codex: converged explained"));
     let refused = play.lines.last().unwrap();
-    let reason =
-        "not converged yet: a person's word that the document is understood; it is asked for once all else holds";
+    let reason = "not converged yet: a person's confirmation that the document is understood; it is asked for once all else holds";
     assert_eq!(*refused, format!("refused: {reason}"));
 }
 
@@ -308,7 +307,10 @@ fn at_a_tie_break_the_certificate_says_that_nobody_confirmed_to_have_understood(
          human: reply accept",
     );
     let waived = play.state.gate.certificate.unwrap().waived;
-    assert_eq!(waived, ["F1 P1 no scope", "two clean reviews", "the person's word that the document is understood"]);
+    assert_eq!(
+        waived,
+        ["F1 P1 no scope", "two clean reviews", "the person's confirmation that the document is understood"]
+    );
 }
 
 #[test]

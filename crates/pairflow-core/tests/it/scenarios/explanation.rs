@@ -60,7 +60,7 @@ fn what_is_missing_is_said_in_the_same_words_everywhere() {
     assert!(shown.contains(&ALL.to_owned()), "{shown:?}");
     let brief = brief(&play.state, &BriefMaterial::default()).unwrap();
     for line in [
-        "It has to tell the person what is still missing (what changed, why, risks, manual test plan)",
+        "It must tell the person what is still missing (what changed, why, risks, manual test plan)",
         "--no-findings --explain FILE",
         "pairflow converged --id demo --summary '…' --explain FILE",
     ] {

@@ -5,8 +5,8 @@
 //! reproducer, two different agents' clean reviews of it. Only the waivers of the person are an excuse.
 
 use pairflow_core::facts::Seat;
-use pairflow_core::log::{Body, ControlAction, Kind};
-use pairflow_testkit::script::{Play, play};
+use pairflow_core::log::{Body, ControlAction, MessageKind};
+use pairflow_testkit::script::{ScriptRun, play};
 use proptest::prelude::*;
 
 /// What a reviewer may claim, right or wrong.
@@ -77,7 +77,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 /// Plays one act as whoever has the turn; a play that is accepted goes back to the loop.
-fn perform(play: &mut Play, act: &Act) {
+fn perform(play: &mut ScriptRun, act: &Act) {
     let turn = play.state.phase.turn();
     let reviews = turn.is_some_and(|turn| turn.seat == Seat::Reviewer);
     let holder = turn.map_or("codex", |turn| turn.agent.as_str()).to_owned();
@@ -97,7 +97,7 @@ fn perform(play: &mut Play, act: &Act) {
     }
 }
 
-fn by_a_person(play: &Play) -> bool {
+fn by_a_person(play: &ScriptRun) -> bool {
     let waives = |body: &Body| match body {
         Body::Control(control) => control.action == ControlAction::Waive,
         Body::Convergence(claim) => !claim.certificate.waived.is_empty(),
@@ -126,7 +126,7 @@ proptest! {
             let reviews = play.state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer);
             perform(&mut play, if reviews && !matches!(act, Act::Meanwhile(_)) { &grave } else { act });
         }
-        let accepted = play.log.iter().any(|one| one.event.body.kind() == Kind::Convergence);
+        let accepted = play.log.iter().any(|one| one.event.body.kind() == MessageKind::Convergence);
         prop_assert!(!accepted);
     }
 }
@@ -140,7 +140,7 @@ fn random_reviews_do_reach_acceptance_so_that_the_judge_has_something_to_judge()
         let acts = proptest::collection::vec(act(), 1..60).new_tree(&mut runner).unwrap().current();
         let mut play = play("given max_rounds 4\nstart\ncodex edits a.rs\ncodex: pass");
         acts.iter().for_each(|act| perform(&mut play, act));
-        play.log.iter().any(|one| one.event.body.kind() == Kind::Convergence)
+        play.log.iter().any(|one| one.event.body.kind() == MessageKind::Convergence)
     });
     assert!(accepted.count() > 20);
 }

@@ -115,7 +115,7 @@ fn a_crash_before_any_effect_is_made_good_by_the_next_supervisor() {
         human: approve
         human: commit";
     let whole = play(script);
-    let mut held = pairflow_testkit::script::Play::new();
+    let mut held = pairflow_testkit::script::ScriptRun::new();
     for line in script.lines() {
         let act = !line.contains("edits");
         held.line(&if act { format!("{line} (hold)") } else { line.to_owned() });
@@ -123,6 +123,6 @@ fn a_crash_before_any_effect_is_made_good_by_the_next_supervisor() {
         held.line("settle");
     }
     let bodies =
-        |play: &pairflow_testkit::script::Play| play.log.iter().map(|one| one.event.clone()).collect::<Vec<_>>();
+        |play: &pairflow_testkit::script::ScriptRun| play.log.iter().map(|one| one.event.clone()).collect::<Vec<_>>();
     assert_eq!(bodies(&held), bodies(&whole));
 }

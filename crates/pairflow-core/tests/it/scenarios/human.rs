@@ -2,7 +2,7 @@
 
 use pairflow_core::bubble::Command;
 use pairflow_core::ids::Party;
-use pairflow_core::log::{Body, Kind};
+use pairflow_core::log::{Body, MessageKind};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_testkit::script::{check, play};
 
@@ -102,8 +102,8 @@ fn with_several_open_questions_the_answer_names_one() {
 #[test]
 fn an_answer_points_to_its_question_and_goes_to_who_asked() {
     let play = play("start\nclaude: asks 'how strict?'\nhuman: reply 'very'");
-    let question = play.log.iter().find(|one| one.event.body.kind() == Kind::HumanQuestion).unwrap();
-    let reply = play.log.iter().find(|one| one.event.body.kind() == Kind::HumanReply).unwrap();
+    let question = play.log.iter().find(|one| one.event.body.kind() == MessageKind::HumanQuestion).unwrap();
+    let reply = play.log.iter().find(|one| one.event.body.kind() == MessageKind::HumanReply).unwrap();
     assert_eq!(question.event.sender.to_string(), "claude");
     assert_eq!(question.event.recipient, Party::Human);
     assert_eq!(reply.event.sender, Party::Human);
@@ -302,7 +302,7 @@ fn reject_goes_back_too_and_the_word_is_kept() {
          codex: pass clean";
     for (line, word) in [("human: rework 'x'", "revise"), ("human: rework 'x' reject", "reject")] {
         let play = play(&format!("{script}\n{line}"));
-        let decision = play.log.iter().find(|one| one.event.body.kind() == Kind::ApprovalDecision).unwrap();
+        let decision = play.log.iter().find(|one| one.event.body.kind() == MessageKind::ApprovalDecision).unwrap();
         assert!(decision.event.body.to_json().contains(&format!("\"decision\":\"{word}\"")));
         assert!(play.lines.last().unwrap().contains("RUNNING  codex implementer round 2"), "{:?}", play.lines);
     }

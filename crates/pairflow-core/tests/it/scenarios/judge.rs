@@ -3,10 +3,10 @@
 use pairflow_core::bubble::{Phase, StateFields};
 use pairflow_core::facts::Seat;
 use pairflow_core::view::brief::{BriefMaterial, brief};
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 
 /// A dispute, with the reviewer's agent in the judge's seat.
-fn judging() -> Play {
+fn judging() -> ScriptRun {
     let mut play = play(
         "start
          codex edits a.rs

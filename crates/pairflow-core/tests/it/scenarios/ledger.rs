@@ -4,17 +4,38 @@ use pairflow_core::facts::RowState;
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::view::status::{Status, render};
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 /// Every row with its state: `F1 P1 no rollback: fixed, closed`.
-pub(crate) fn rows(play: &Play) -> Vec<String> {
+pub(crate) fn rows(play: &ScriptRun) -> Vec<String> {
     let closed = |settled| if settled { ", closed" } else { "" };
     play.state.ledger.rows.iter().map(|row| format!("{}: {}{}", row.short(), row.state, closed(row.settled))).collect()
 }
 
 /// A script whose first review files one P1 in `a.rs`; nobody is asked about findings without proof.
-fn filed(rest: &str) -> Play {
+fn filed(rest: &str) -> ScriptRun {
     play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' at a.rs:3\n{rest}"))
+}
+
+#[test]
+fn a_look_that_does_not_count_leaves_what_an_earlier_look_closed() {
+    let mut play = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         codex edits a.rs
+         codex: pass fixes F1
+         claude: pass clean
+         codex edits b.rs
+         codex: pass clean
+         codex: pass clean",
+    );
+    assert_eq!((play.state.rounds.round, play.state.ledger.open().count()), (2, 0), "{:?}", play.lines);
+    play.line("claude edits c.rs");
+    play.line("claude: pass clean");
+    assert_eq!(play.state.ledger.open().count(), 0, "{:?}", play.state.ledger.rows[0].history);
+    assert!(play.lines.last().unwrap().ends_with("claude reviewer round 2"), "{:?}", play.lines);
 }
 
 #[test]
@@ -55,7 +76,7 @@ fn a_row_that_a_person_waived_stays_waived_when_it_is_claimed_again() {
          claude: pass P1 'no rollback' at a.rs:3",
     );
     assert_eq!(rows(&play), ["F1 P1 no rollback: waived, closed"]);
-    assert_eq!(play.state.ledger.rows[0].history.last().unwrap().note, "claimed again; the person's waiver stands");
+    assert_eq!(play.state.ledger.rows[0].history.last().unwrap().note, "claimed again; the waiver still holds");
     assert!(play.state.ledger.blocking().next().is_none());
 }
 
@@ -84,7 +105,7 @@ fn no_review_reopens_what_a_person_waived() {
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2
          #5 RUNNING claude reviewer round 2
-         refused: a person lives with F1, so no review reopens it; say in the summary what speaks against that",
+         refused: F1 was waived and cannot be reopened; say in the summary why it should be",
     );
 }
 
@@ -100,7 +121,7 @@ fn findings_of_one_review_are_never_joined_and_a_row_is_repeated_once() {
     let again = filed("codex: pass\nclaude: pass P1 'no rollback' at a.rs:3 P1 'no rollback' at a.rs:3");
     assert_eq!(rows(&again), ["F1 P1 no rollback: open", "F2 P1 no rollback: open"], "the second is a row of its own");
     let mut twice = filed("codex: pass\nclaude: pass P1 'a' repeats F1 P1 'b' repeats F1");
-    let refused = "refused: two findings repeat F1; if they are two faults, file the second one without that";
+    let refused = "refused: two findings repeat F1; if they are two defects, file the second one as new";
     assert_eq!(twice.lines.last().unwrap(), refused);
     twice.line("claude: pass P1 'a' repeats F9");
     assert_eq!(twice.lines.last().unwrap(), "refused: F9 is not an open finding");

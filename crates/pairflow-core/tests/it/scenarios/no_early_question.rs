@@ -1,9 +1,9 @@
 //! With P0/P1 open the loop goes on: a person is asked at the cap, and not because words stand against words or because
 //! a reviewer could have spoken earlier.
 
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
-fn asked(play: &Play) -> Vec<String> {
+fn asked(play: &ScriptRun) -> Vec<String> {
     play.state.gate.questions.iter().map(|open| open.question.clone()).collect()
 }
 

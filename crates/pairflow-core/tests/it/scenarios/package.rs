@@ -5,9 +5,9 @@ use std::path::Path;
 use crate::scenarios::tie_break::looks;
 use pairflow_core::bubble::{BubbleState, evolve};
 use pairflow_core::view::package::again;
-use pairflow_testkit::script::{Play, compare_document, play};
+use pairflow_testkit::script::{ScriptRun, compare_document, play};
 
-fn ready(more: &str) -> Play {
+fn ready(more: &str) -> ScriptRun {
     play(&format!(
         "given criterion 'two logins get two tokens'
          given manual 'log in twice at once'
@@ -146,7 +146,7 @@ fn the_package_can_be_made_again_from_the_log() {
 }
 
 /// A package whose agents explained this; `F1` is a finding, `src/token.rs` a changed file, `test` a check.
-fn explained(markdown: &str) -> Play {
+fn explained(markdown: &str) -> ScriptRun {
     play(&format!(
         "start
          codex edits src/token.rs
@@ -159,7 +159,7 @@ fn explained(markdown: &str) -> Play {
     ))
 }
 
-fn line_with<'a>(play: &'a Play, text: &str) -> &'a str {
+fn line_with<'a>(play: &'a ScriptRun, text: &str) -> &'a str {
     let found = play.package().lines().find(|line| line.contains(text));
     found.unwrap_or_else(|| panic!("{text:?} is not in:\n{}", play.package()))
 }

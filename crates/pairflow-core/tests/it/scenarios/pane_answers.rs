@@ -1,16 +1,16 @@
 //! What only an agent's pane can answer, what a permission can be answered with, and what the story says of it.
 
-use pairflow_core::bubble::{Caller, Refusal};
+use pairflow_core::bubble::{Refusal, RefusedCaller};
 use pairflow_core::log::QuestionKind;
 use pairflow_core::view::timeline::TimelineState;
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 
-fn asked(play: &Play) -> Vec<QuestionKind> {
+fn asked(play: &ScriptRun) -> Vec<QuestionKind> {
     play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
 /// What the story says of the last envelope.
-fn told(play: &Play) -> String {
+fn told(play: &ScriptRun) -> String {
     let mut story = TimelineState::new(play.state.id.clone());
     let rows: Vec<_> = play.log.iter().flat_map(|envelope| story.step(envelope)).collect();
     let last = play.log.last().unwrap().seq;
@@ -32,7 +32,7 @@ fn what_waits_in_a_pane_is_answered_there_and_nowhere_else() {
         assert_eq!(asked(&play), [], "whoever has answered it there goes on");
     }
     let refusal = Refusal::OnlyInPane { bubble: "demo".parse().unwrap() };
-    let next = refusal.next(&"demo".parse().unwrap(), Caller::Person);
+    let next = refusal.next(&"demo".parse().unwrap(), RefusedCaller::Person);
     assert_eq!(next.as_deref(), Some("pairflow attach demo"));
 }
 

@@ -3,9 +3,9 @@
 use pairflow_core::bubble::{Effect, next_deadline, owed};
 use pairflow_core::ids::{AgentId, Party};
 use pairflow_core::log::{Body, QuestionKind};
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
-fn asked(play: &Play) -> Vec<QuestionKind> {
+fn asked(play: &ScriptRun) -> Vec<QuestionKind> {
     play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 

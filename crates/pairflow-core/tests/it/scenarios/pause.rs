@@ -19,7 +19,7 @@ fn a_pause_keeps_state_and_turn_and_agents_wait() {
          refused: the bubble is paused, so 'pass' has to wait
          refused: only the reviewer may declare convergence; codex is the implementer of round 1
          refused: the bubble is paused, so 'pass' has to wait
-         refused: cannot pause: the bubble is RUNNING; it is paused already
+         refused: cannot pause: the bubble is RUNNING; it is already paused
          #3 RUNNING codex implementer round 1
          #4 RUNNING claude reviewer round 1",
     );
@@ -122,9 +122,9 @@ fn a_tie_break_accepted_during_a_pause_leaves_no_pause_behind() {
          human: rework 'roll back'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
-         #4 WAITING_HUMAN codex implementer round 2 opening paused open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
-         #5 READY_FOR_APPROVAL round 2 tree1
-         #6 RUNNING codex implementer round 3 open: F1 P1 no rollback",
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
+         #4 WAITING_HUMAN codex implementer round 1 opening paused open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
+         #5 READY_FOR_APPROVAL round 1 tree1
+         #6 RUNNING codex implementer round 2 open: F1 P1 no rollback",
     );
 }

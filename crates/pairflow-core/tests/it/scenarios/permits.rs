@@ -2,11 +2,11 @@
 
 use pairflow_core::log::{Body, Decision, QuestionKind};
 use pairflow_core::view::inbox::inbox;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 const ASKED: &str = "given panes\nstart\ncodex: reads\ncodex: holds 'Bash rm -rf target'";
 
-fn asked(play: &Play) -> Vec<QuestionKind> {
+fn asked(play: &ScriptRun) -> Vec<QuestionKind> {
     play.state.gate.questions.iter().map(|open| open.kind).collect()
 }
 
@@ -45,7 +45,7 @@ fn the_answer_is_on_record_and_in_no_brief() {
 #[test]
 fn the_inbox_names_every_way_to_answer() {
     let mut play = play(ASKED);
-    let commands = |play: &Play| inbox(&play.state)[0].answer.clone();
+    let commands = |play: &ScriptRun| inbox(&play.state)[0].answer.clone();
     let id = play.state.gate.questions[0].id.clone();
     let accept = format!("pairflow reply demo --question {id} --decision accept");
     let refuse = format!("pairflow reply demo --question {id} --message '…'");

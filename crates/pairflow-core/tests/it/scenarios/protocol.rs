@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use pairflow_core::bubble::{BubbleState, WARNINGS_KEPT, evolve};
 use pairflow_core::ids::Party;
-use pairflow_core::log::{Body, Event, Kind, Warning};
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_core::log::{Body, Event, MessageKind, Warning};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
-fn last(play: &Play, kind: Kind) -> &Event {
+fn last(play: &ScriptRun, kind: MessageKind) -> &Event {
     let newest = play.log.iter().rev().find(|one| one.event.body.kind() == kind);
     &newest.expect("the script brings a message of this type").event
 }
@@ -20,7 +20,7 @@ fn the_task_goes_out_at_the_start_with_criteria_and_scope() {
          given deny secrets/**
          start",
     );
-    let task = last(&play, Kind::Task);
+    let task = last(&play, MessageKind::Task);
     assert_eq!(
         (task.sender.clone(), task.recipient.to_string(), task.round),
         (Party::Orchestrator, "codex".to_owned(), 1)
@@ -34,7 +34,7 @@ fn the_task_goes_out_at_the_start_with_criteria_and_scope() {
 #[test]
 fn a_pass_goes_to_the_other_seat_with_summary_and_refs() {
     let play = play("start\ncodex: pass 'first cut' ref artifact://a.txt ref artifact://b.txt");
-    let pass = last(&play, Kind::Pass);
+    let pass = last(&play, MessageKind::Pass);
     assert_eq!((pass.sender.to_string(), pass.recipient.to_string(), pass.round), ("codex".into(), "claude".into(), 1));
     assert_eq!(pass.refs, ["artifact://a.txt", "artifact://b.txt"]);
     assert_eq!(pass.body.to_json(), r#"{"summary":"first cut","pass_intent":"review"}"#);
@@ -42,7 +42,7 @@ fn a_pass_goes_to_the_other_seat_with_summary_and_refs() {
 
 #[test]
 fn the_intent_follows_from_the_seat_unless_it_is_given() {
-    let intent = |script: &str| match &last(&play(script), Kind::Pass).body {
+    let intent = |script: &str| match &last(&play(script), MessageKind::Pass).body {
         Body::Pass(pass) => serde_json::to_string(&pass.pass_intent).unwrap(),
         _ => unreachable!(),
     };
@@ -69,7 +69,7 @@ fn a_reviewer_must_declare_its_findings() {
 fn the_declaration_is_kept_as_findings_and_is_empty_for_none() {
     let findings = |line: &str| {
         let play = play(&format!("start\ncodex: pass\n{line}"));
-        let json: serde_json::Value = serde_json::from_str(&last(&play, Kind::Pass).body.to_json()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&last(&play, MessageKind::Pass).body.to_json()).unwrap();
         json["findings"].to_string()
     };
     assert_eq!(findings("claude: pass clean"), "[]");
@@ -105,7 +105,7 @@ fn an_implementer_gives_no_findings() {
          #2 RUNNING claude reviewer round 1",
     );
     let play = play("start\ncodex: pass 'x'");
-    assert!(!last(&play, Kind::Pass).body.to_json().contains("findings"));
+    assert!(!last(&play, MessageKind::Pass).body.to_json().contains("findings"));
 }
 
 #[test]
@@ -130,23 +130,23 @@ fn each_agent_verb_always_brings_its_own_type() {
         let after = play(script);
         after.log[before.log.len()].event.body.kind()
     };
-    assert_eq!(kinds("start\ncodex: pass"), Kind::Pass);
-    assert_eq!(kinds("start\ncodex: asks 'what?'"), Kind::HumanQuestion);
-    assert_eq!(kinds("start\ncodex: asks 'what?'\nhuman: reply 'that'"), Kind::HumanReply);
-    assert_eq!(kinds("start\ncodex: pass\nclaude: pass clean\ncodex: converged 'x'"), Kind::Convergence);
+    assert_eq!(kinds("start\ncodex: pass"), MessageKind::Pass);
+    assert_eq!(kinds("start\ncodex: asks 'what?'"), MessageKind::HumanQuestion);
+    assert_eq!(kinds("start\ncodex: asks 'what?'\nhuman: reply 'that'"), MessageKind::HumanReply);
+    assert_eq!(kinds("start\ncodex: pass\nclaude: pass clean\ncodex: converged 'x'"), MessageKind::Convergence);
 }
 
 #[test]
 fn a_refused_verb_writes_no_envelope_of_the_protocol() {
     let play = play("start\nclaude: pass clean\ncodex: converged\ncodex: pass ' '");
-    let own = [Kind::Lifecycle, Kind::Task, Kind::Evidence];
+    let own = [MessageKind::Lifecycle, MessageKind::Task, MessageKind::Evidence];
     assert!(play.log.iter().all(|one| own.contains(&one.event.body.kind())));
 }
 
 #[test]
 fn the_approval_request_names_tree_message_and_package() {
     let play = play("start\ncodex edits a.rs\ncodex: pass 'x'\nclaude: pass clean\ncodex: pass clean");
-    let request = last(&play, Kind::ApprovalRequest);
+    let request = last(&play, MessageKind::ApprovalRequest);
     assert_eq!((request.sender.clone(), request.recipient.clone()), (Party::Orchestrator, Party::Human));
     let Body::ApprovalRequest(body) = &request.body else { panic!() };
     assert_eq!((body.tree.0.as_str(), body.package.as_str()), ("tree1", "done-package.md"));
@@ -240,7 +240,7 @@ fn a_retry_key_survives_a_crash() {
     );
 }
 
-fn warned(play: &Play, agent: &str, reason: &str, later: u64) -> BubbleState {
+fn warned(play: &ScriptRun, agent: &str, reason: &str, later: u64) -> BubbleState {
     let warning = Warning { command: "pass".to_owned(), reason: reason.to_owned(), unmet: Vec::new() };
     let mut envelope = play.log.last().unwrap().clone();
     envelope.event = Event::own(1, Body::ProtocolWarning(warning));

@@ -1,6 +1,6 @@
 //! Every refusal says how its caller goes on, and no agent is sent to a verb that is a person's.
 
-use pairflow_core::bubble::{Caller, Refusal, StateName};
+use pairflow_core::bubble::{Refusal, RefusedCaller, StateName};
 use pairflow_core::facts::Seat;
 use pairflow_core::ids::{BubbleId, FindingId, MsgId};
 use pairflow_core::log::Waivable;
@@ -97,7 +97,7 @@ fn of_documents() -> Vec<Refusal> {
 #[test]
 fn every_refusal_says_how_a_person_goes_on() {
     for refusal in every_refusal() {
-        assert!(refusal.next(&id(), Caller::Person).is_some(), "{refusal:?}");
+        assert!(refusal.next(&id(), RefusedCaller::Person).is_some(), "{refusal:?}");
     }
 }
 
@@ -105,8 +105,9 @@ fn every_refusal_says_how_a_person_goes_on() {
 fn no_refusal_sends_an_agent_to_a_verb_that_is_a_persons() {
     let open_to_agents = ["pairflow status ", "pairflow brief ", "pairflow pass ", "pairflow ask-human ", "git -C "];
     for refusal in every_refusal() {
-        let next =
-            refusal.next(&id(), Caller::Agent { slices: 0 }).unwrap_or_else(|| panic!("{refusal:?} has no next step"));
+        let next = refusal
+            .next(&id(), RefusedCaller::Agent { slices: 0 })
+            .unwrap_or_else(|| panic!("{refusal:?} has no next step"));
         assert!(open_to_agents.iter().any(|verb| next.starts_with(verb)), "{refusal:?}: {next}");
     }
 }
@@ -116,7 +117,7 @@ fn a_line_that_hands_over_a_document_or_its_review_has_all_of_its_steps() {
     let steps = " --step contradictions='…' --step dry-run='…' --step adversarial='…'";
     let mut reviews = 0;
     for refusal in every_refusal() {
-        let next = refusal.next(&id(), Caller::DocumentAgent { slices: 0 }).unwrap();
+        let next = refusal.next(&id(), RefusedCaller::DocumentAgent { slices: 0 }).unwrap();
         let review = ["--no-findings", "--finding", "--reopen"].iter().any(|option| next.contains(option));
         assert_eq!(next.ends_with(steps), review, "{refusal:?}: {next}");
         let work = next.starts_with("pairflow pass ") && !review;
@@ -130,7 +131,7 @@ fn a_line_that_hands_over_a_document_or_its_review_has_all_of_its_steps() {
 #[test]
 fn no_hint_says_for_a_reviewer_what_it_found() {
     for refusal in every_refusal() {
-        for caller in [Caller::Agent { slices: 0 }, Caller::DocumentAgent { slices: 2 }] {
+        for caller in [RefusedCaller::Agent { slices: 0 }, RefusedCaller::DocumentAgent { slices: 2 }] {
             let next = refusal.next(&id(), caller).unwrap();
             let answers = ["--no-findings", "--confirm", "--reopen"];
             assert!(!answers.iter().any(|answer| next.contains(answer)), "{refusal:?}: {next}");
@@ -143,7 +144,7 @@ fn a_line_that_finds_nothing_in_a_change_in_slices_has_all_of_them() {
     let mut clean = 0;
     let slices = Refusal::NotConverged { unmet: vec![Unmet::Slices(vec![2])] };
     for refusal in every_refusal().into_iter().chain([slices]) {
-        for caller in [Caller::Agent { slices: 3 }, Caller::DocumentAgent { slices: 3 }] {
+        for caller in [RefusedCaller::Agent { slices: 3 }, RefusedCaller::DocumentAgent { slices: 3 }] {
             let next = refusal.next(&id(), caller).unwrap();
             let nothing = next.contains(" converged ");
             assert_eq!(next.ends_with(" --reviewed 1,2,3"), nothing, "{refusal:?}: {next}");
@@ -157,15 +158,15 @@ fn a_line_that_finds_nothing_in_a_change_in_slices_has_all_of_them() {
 #[test]
 fn a_text_that_belongs_to_a_persons_verb_has_no_next_step_for_an_agent() {
     let refusal = Refusal::Empty { what: "the commit message" };
-    assert_eq!(refusal.next(&id(), Caller::Agent { slices: 0 }), None);
-    assert_eq!(refusal.next(&id(), Caller::Person).as_deref(), Some("pairflow commit demo --message '…'"));
+    assert_eq!(refusal.next(&id(), RefusedCaller::Agent { slices: 0 }), None);
+    assert_eq!(refusal.next(&id(), RefusedCaller::Person).as_deref(), Some("pairflow commit demo --message '…'"));
 }
 
 #[test]
 fn a_verb_that_comes_too_early_is_told_the_one_that_comes_first() {
     for first in ["pause", "resume", "update"] {
         let refusal = Refusal::Untimely { state: StateName::Running, command: "restart", why: "busy", first };
-        assert_eq!(refusal.next(&id(), Caller::Person), Some(format!("pairflow {first} demo")));
+        assert_eq!(refusal.next(&id(), RefusedCaller::Person), Some(format!("pairflow {first} demo")));
     }
 }
 

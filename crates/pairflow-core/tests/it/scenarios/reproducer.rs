@@ -2,20 +2,20 @@
 
 use pairflow_core::facts::Outcome;
 use pairflow_core::findings::REPRODUCERS;
-use pairflow_core::findings::Shown;
+use pairflow_core::findings::ReproducerState;
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 use super::ledger::rows;
 
-fn proven(rest: &str) -> Play {
+fn proven(rest: &str) -> ScriptRun {
     play(&format!("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback' by './repro'\n{rest}"))
 }
 
-fn notes(play: &Play) -> Vec<&str> {
+fn notes(play: &ScriptRun) -> Vec<&str> {
     play.state.ledger.rows[0]
         .history
         .iter()
@@ -34,8 +34,8 @@ fn a_reproducer_that_does_not_fail_when_it_is_filed_is_dropped_and_marked() {
          claude: pass P1 'no rollback' by './repro'",
     );
     assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "the finding itself stays");
-    assert_eq!(play.state.ledger.rows[0].reproducer.as_ref().unwrap().stand, Shown::Dropped);
-    assert_eq!(notes(&play), ["its reproducer did not fail, so it counts no more"]);
+    assert_eq!(play.state.ledger.rows[0].reproducer.as_ref().unwrap().stand, ReproducerState::Dropped);
+    assert_eq!(notes(&play), ["its reproducer did not fail and no longer counts"]);
     let runs = play.log.iter().filter(|one| matches!(one.event.body, Body::Evidence(Evidence::Reproduced { .. })));
     assert_eq!(runs.count(), 1, "it is run once and never again");
 }
@@ -104,7 +104,7 @@ fn no_reviewer_confirms_a_row_whose_reproducer_fails() {
          #5 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
          #6 RUNNING codex implementer round 2 open: F1 P1 no rollback [reopened]
          #7 RUNNING claude reviewer round 2 open: F1 P1 no rollback [reopened]
-         refused: F1 has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a reproducer that is wrong is taken back by its author with --retract F1
+         refused: F1 has a reproducer that still fails on this tree; only pairflow closes it, once that passes. Its author can withdraw a wrong reproducer with --retract F1
          #8 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
          #9 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
          #10 RUNNING codex implementer round 3 open: F1 P1 no rollback [reopened]
@@ -130,7 +130,7 @@ fn a_reproducer_that_cannot_be_run_is_tried_three_times_then_dropped_and_marked(
         _ => false,
     });
     assert_eq!(tried.count(), 3);
-    assert_eq!(notes(&play), ["its reproducer could not be run, so it counts no more"]);
+    assert_eq!(notes(&play), ["its reproducer could not be run and no longer counts"]);
     assert_eq!(rows(&play), ["F1 P1 no rollback: open"], "neither a pass nor a proof: the reviewer decides again");
     assert!(play.state.gate.questions.is_empty(), "nobody is asked about it");
 }
@@ -228,7 +228,7 @@ fn its_author_takes_a_wrong_reproducer_back_and_confirms_the_row_in_the_same_rev
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [disputed]
-         refused: F1 has a reproducer that still fails on this tree: pairflow closes it once that passes, nobody else does; a reproducer that is wrong is taken back by its author with --retract F1
+         refused: F1 has a reproducer that still fails on this tree; only pairflow closes it, once that passes. Its author can withdraw a wrong reproducer with --retract F1
          #5 RUNNING codex reviewer round 2 clean: claude",
     );
     let play = proven(&format!("{disputed}\nclaude: pass clean retracts F1 confirms F1\ncodex: pass clean"));
@@ -268,9 +268,9 @@ fn nobody_else_takes_a_reproducer_back_and_there_has_to_be_one() {
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback, F2 P1 leaks
-         refused: the reproducer of F1 is claude's, and only claude may take it back
+         refused: only claude can withdraw the reproducer of F1
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback [disputed], F2 P1 leaks [fixed]
-         refused: F2 has no reproducer that could be taken back
+         refused: F2 has no reproducer to withdraw
          refused: F7 is not an open finding",
     );
 }
@@ -279,10 +279,7 @@ fn nobody_else_takes_a_reproducer_back_and_there_has_to_be_one() {
 fn the_brief_of_its_author_says_how_a_reproducer_is_taken_back() {
     let play = proven("codex: pass disputes F1 'pytest is not installed here'");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
-    assert!(
-        text.contains("Where a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"),
-        "{text}"
-    );
+    assert!(text.contains("If a reproducer of yours (F1) is itself wrong, take it back with `--retract F1`"), "{text}");
 }
 
 #[test]

@@ -19,12 +19,12 @@ fn a_finding_that_asks_to_undo_an_earlier_one_stops_the_loop_with_one_question()
     let play = play(&format!("{UNDOES}\nwait 6m\nsettle"));
     assert_eq!(rows(&play), ["F1 P1 no lock around the write: fixed, closed", "F2 P1 this waits too long: reversal"]);
     let asked: Vec<_> = play.state.gate.questions.iter().map(|open| (open.kind, open.question.as_str())).collect();
-    let question = "F2 P1 this waits too long asks to undo F1, so that the loop would go round in circles.\n\
+    let question = "F2 P1 this waits too long asks to undo F1, so the loop would not end.\n\
                     F2 P1 this waits too long (reversal), says claude\n\
                     F1 P1 no lock around the write (fixed), says claude\n\
                     Say which of the two holds: your message goes to the agents.\n\
                     continue: goes on with codex as implementer, up to 8 more rounds.\n\
-                    accept: takes the work as it is: what is open stays open, and the package says so.";
+                    accept: accepts the work as it is: open findings stay open, and the package lists them.";
     assert_eq!(asked, [(QuestionKind::Reversal, question)]);
 }
 

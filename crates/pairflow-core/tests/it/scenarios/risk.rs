@@ -1,5 +1,7 @@
 //! Minor findings: those that touch a risk are answered once, the others are the person's at the approval.
 
+use pairflow_core::bubble::{BubbleState, evolve};
+use pairflow_core::log::{Body, Lifecycle};
 use pairflow_testkit::script::{check, play};
 
 use super::ledger::rows;
@@ -144,4 +146,25 @@ fn approving_accepts_the_minor_findings_and_rework_sends_one_back_that_then_has_
          #9 RUNNING codex reviewer round 3 clean: claude open: F1 P2 slow start
          #10 READY_FOR_APPROVAL round 3 tree1",
     );
+}
+
+#[test]
+fn what_touches_a_risk_is_recorded_with_the_finding() {
+    let play = play("given risk db/**\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P2 'no index' at db/a.sql:1");
+    let mut log = play.log.clone();
+    let filed = log.iter().find_map(|envelope| match &envelope.event.body {
+        Body::Pass(pass) => pass.findings.as_ref().and_then(|findings| findings.first()),
+        _ => None,
+    });
+    assert!(filed.unwrap().risk);
+    // The rules that were in force by then have no say when the log is read again.
+    for envelope in &mut log {
+        if let Body::Lifecycle(Lifecycle::Created { rules, .. } | Lifecycle::StartRequested { rules }) =
+            &mut envelope.event.body
+        {
+            rules.risk.clear();
+        }
+    }
+    let again = log.iter().fold(BubbleState::new(play.state.id.clone()), evolve);
+    assert_eq!(again.ledger, play.state.ledger);
 }

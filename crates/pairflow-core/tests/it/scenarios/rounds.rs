@@ -1,6 +1,6 @@
 //! The loop: hand-overs, reviews, swaps, checks, and who changed which files.
 
-use pairflow_core::facts::{Outcome, Place};
+use pairflow_core::facts::{CheckPlace, Outcome};
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Evidence};
 use pairflow_testkit::script::{check, play};
@@ -169,7 +169,9 @@ fn a_failed_check_runs_again_when_the_implementer_passes_the_same_tree() {
          codex: pass 'that was the network'",
     );
     let outcomes = play.log.iter().filter_map(|envelope| match &envelope.event.body {
-        Body::Evidence(Evidence::Receipt { receipt }) if receipt.place != Place::Base => Some(receipt.outcome.clone()),
+        Body::Evidence(Evidence::Receipt { receipt }) if receipt.place != CheckPlace::Base => {
+            Some(receipt.outcome.clone())
+        }
         _ => None,
     });
     let outcomes = outcomes.collect::<Vec<_>>();
@@ -192,7 +194,7 @@ fn a_passing_receipt_is_reused_for_the_same_tree() {
         Body::Evidence(Evidence::Receipt { receipt }) => Some(receipt.place),
         _ => None,
     });
-    assert_eq!(places.collect::<Vec<_>>(), [Place::Base, Place::Checkout, Place::Fresh]);
+    assert_eq!(places.collect::<Vec<_>>(), [CheckPlace::Base, CheckPlace::Checkout, CheckPlace::Fresh]);
 }
 
 #[test]

@@ -1,20 +1,20 @@
 //! Evidence before opinions: work on which a check or a reproducer fails goes back before a review is paid for.
 
-use pairflow_core::facts::Place;
+use pairflow_core::facts::CheckPlace;
 use pairflow_core::facts::Seat;
-use pairflow_core::log::{Body, Evidence, Judged, Next};
+use pairflow_core::log::{Body, Evidence, Judged, NextTurn};
 use pairflow_core::policy::told;
 use pairflow_core::view::brief::{BriefMaterial, brief};
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 use super::ledger::rows;
 
 /// What the log says about work that went back: to whom, and why.
-fn sent_back(play: &Play) -> Vec<String> {
+fn sent_back(play: &ScriptRun) -> Vec<String> {
     let facts = play.log.iter().filter_map(|envelope| match &envelope.event.body {
-        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == Next::Implement => {
+        Body::Verdict(verdict) if verdict.on == Judged::Work && verdict.next == NextTurn::Implement => {
             Some(format!("{}: {}", verdict.seats.implementer, told(&verdict.reasons).join(", ")))
         }
         _ => None,
@@ -68,10 +68,11 @@ fn after_three_times_in_a_row_a_reviewer_looks_at_it_all_the_same_and_the_next_r
 fn the_same_files_with_the_same_failing_check_are_one_question_that_names_it() {
     let script = "start\ntest fails\ncodex edits a.rs\ncodex: pass 'first'\ncodex: pass 'cannot be the code'";
     let mut play = play(script);
-    let asked = |play: &Play| play.state.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
+    let asked =
+        |play: &ScriptRun| play.state.gate.questions.iter().map(|open| open.question.clone()).collect::<Vec<_>>();
     let [question] = &asked(&play)[..] else { panic!("{:?}", play.lines) };
     for part in [
-        "codex handed over the same files again, and the check 'test' fails.",
+        "codex handed over the same files again; the check 'test' fails.",
         "'test' runs: ./test",
         "codex says: cannot be the code",
         "pairflow config set demo commands.test='…'",
@@ -96,7 +97,7 @@ fn work_that_changes_no_file_goes_back_and_is_then_asked_about_and_never_accepte
     assert_eq!(sent_back(&play), ["codex: it changes no file"]);
     play.line("codex: pass 'really nothing' empty");
     let question = &play.state.gate.questions[0].question;
-    assert!(question.starts_with("codex handed over the same files again, and it changes no file."), "{question}");
+    assert!(question.starts_with("codex handed over the same files again; it changes no file."), "{question}");
     let undone = "start\ncodex edits a.rs\ncodex: pass\nhuman deletes a.rs\nclaude: converged";
     let undone = pairflow_testkit::script::play(&format!(
         "given max_rounds 1\n{undone}\nclaude: pass clean\nclaude: pass clean"
@@ -209,18 +210,20 @@ fn a_check_that_could_not_be_run_holds_the_decision_back_until_the_person_has_sp
 fn the_implementer_is_told_why_and_the_log_tells_it() {
     let play = play("start\ntest fails\ncodex edits a.rs\ncodex: pass");
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
-    assert!(text.contains("**Your last hand-over has not been reviewed: the check 'test' fails.**"), "{text}");
+    assert!(text.contains("**Your last hand-over was not reviewed: the check 'test' fails.**"), "{text}");
     let told: Vec<_> = play.log.iter().filter_map(timeline).map(|row| row.what).collect();
     let line = "sends the work back to codex before a review: the check 'test' fails";
     assert!(told.iter().any(|what| what == line), "{told:?}");
 }
 
 /// How many hand-overs of codex the log has, and how often the check ran on its work.
-fn handed_over_and_checked(play: &Play) -> (usize, usize) {
+fn handed_over_and_checked(play: &ScriptRun) -> (usize, usize) {
     let count = |wanted: fn(&Body) -> bool| play.log.iter().filter(|envelope| wanted(&envelope.event.body)).count();
     (
         count(|body| matches!(body, Body::Pass(_))),
-        count(|body| matches!(body, Body::Evidence(Evidence::Receipt { receipt }) if receipt.place != Place::Base)),
+        count(
+            |body| matches!(body, Body::Evidence(Evidence::Receipt { receipt }) if receipt.place != CheckPlace::Base),
+        ),
     )
 }
 

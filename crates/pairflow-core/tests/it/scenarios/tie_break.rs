@@ -4,7 +4,7 @@ use pairflow_core::log::QuestionKind;
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::status::{Status, render};
 use pairflow_core::view::timeline::timeline;
-use pairflow_testkit::script::{Play, check, play};
+use pairflow_testkit::script::{ScriptRun, check, play};
 
 #[test]
 fn at_the_cap_a_person_is_asked_once() {
@@ -22,9 +22,9 @@ fn at_the_cap_a_person_is_asked_once() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #4 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 rounds have not brought an agreement; 2 P0/P1 findings are open.
+         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P1 leaks asks: orchestrator: 2 rounds have ended without agreement; 2 P0/P1 findings are open.
          nothing happens
-         refused: a person is asked first: 2 rounds have not brought an agreement; 2 P0/P1 findings are open.",
+         refused: a person is asked first: 2 rounds have ended without agreement; 2 P0/P1 findings are open.",
     );
 }
 
@@ -69,10 +69,10 @@ fn continue_goes_on_where_the_loop_would_have_gone_with_a_fresh_budget() {
          claude: pass P1 'still none'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
          #4 RUNNING codex implementer round 2 open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 2 open: F1 P1 no rollback
-         #6 WAITING_HUMAN codex implementer round 3 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one round has not brought an agreement; 2 P0/P1 findings are open.",
+         #6 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P1 still none asks: orchestrator: one round has ended without agreement; 2 P0/P1 findings are open.",
     );
 }
 
@@ -87,7 +87,7 @@ fn an_answer_without_a_decision_means_continue() {
          human: reply 'go on'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
          #4 RUNNING codex implementer round 2 open: F1 P1 no rollback",
     );
 }
@@ -103,8 +103,8 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
-         #4 READY_FOR_APPROVAL round 2 tree1",
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback, F2 P3 naming asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
+         #4 READY_FOR_APPROVAL round 1 tree1",
     );
     let play = play(
         "given max_rounds 1
@@ -117,6 +117,8 @@ fn accept_goes_to_approval_in_one_append_and_names_what_was_waived() {
     let certificate = play.state.gate.certificate.as_ref().unwrap();
     assert_eq!(certificate.waived, ["F1 P1 no rollback", "two clean reviews"], "nobody has decided on the nitpick");
     assert!(certificate.reviews.is_empty());
+    let rounds: Vec<_> = certificate.round_role_history.iter().map(|roles| roles.round).collect();
+    assert_eq!((rounds, play.state.rounds.round), (vec![1], 1), "nobody worked in a second round");
     assert_eq!(play.log.last().unwrap().more, 0);
     assert_eq!(play.log[play.log.len() - 3].more, 2);
 }
@@ -150,8 +152,8 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
          #3 RUNNING claude reviewer round 1 opening unchecked: test
          #4 RUNNING claude reviewer round 1 opening
          #5 RUNNING claude reviewer round 1 failing: test
-         #6 WAITING_HUMAN codex implementer round 2 opening failing: test asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
-         refused: the work cannot be accepted as it is: the required check 'test' has not passed on this tree
+         #6 WAITING_HUMAN codex implementer round 1 opening failing: test asks: orchestrator: one round has ended without agreement; no P0/P1 finding is open.
+         refused: the work cannot be accepted as it is: the check 'test' fails on this tree
          #7 RUNNING codex implementer round 2 failing: test",
     );
 }
@@ -160,7 +162,7 @@ fn accept_is_refused_while_a_required_check_has_not_passed() {
 fn accept_is_refused_while_the_tree_has_no_review() {
     let mut play = play(&looks(12));
     let question = &play.state.gate.questions[0];
-    assert_eq!(question.in_short(), "12 reviews have not brought an agreement; no P0/P1 finding is open.");
+    assert_eq!(question.in_short(), "12 reviews have ended without agreement; no P0/P1 finding is open.");
     play.line("human: reply accept");
     let refused = "refused: the work cannot be accepted as it is: this tree has not been reviewed";
     assert_eq!(play.lines.last().unwrap(), refused);
@@ -183,11 +185,11 @@ fn accept_is_refused_while_another_question_is_open() {
          human: reply accept",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
-         #4 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open., codex: is it worth it?
-         refused: the work cannot be accepted as it is: other questions are open
-         #5 WAITING_HUMAN codex implementer round 2 opening open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.
-         #6 READY_FOR_APPROVAL round 2 tree1",
+         #3 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
+         #4 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open., codex: is it worth it?
+         refused: the work cannot be accepted as it is: one question is not answered
+         #5 WAITING_HUMAN codex implementer round 1 opening open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.
+         #6 READY_FOR_APPROVAL round 1 tree1",
     );
 }
 
@@ -329,7 +331,7 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
     for said in [
         "accepted by a person at a tie-break of the policy `strict`",
         "Reviewed clean by nobody. Open then: F1 P1 no rollback. Missing then: two clean reviews.",
-        "open finding, accepted so by a person at the tie-break: [F1](ledger://F1) P1 no rollback",
+        "open finding, accepted by a person at the tie-break: [F1](ledger://F1) P1 no rollback",
         "open finding: [F2](ledger://F2) P3 naming",
         "accepted by a person without: two clean reviews",
     ] {
@@ -348,11 +350,11 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
 #[test]
 fn after_an_answer_rounds_and_looks_are_counted_anew() {
     let mut play = play("given max_rounds 1\nstart\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
-    let round = |play: &Play| {
+    let round = |play: &ScriptRun| {
         let lines = render(&Status::of(&play.state, play.log.last().unwrap().at));
         lines.into_iter().find(|line| line.label == "Round").unwrap().value
     };
-    assert_eq!(round(&play), "2, the limit is 1, 1 look");
+    assert_eq!(round(&play), "1 of 1, 1 look");
     play.line("human: reply continue");
     assert_eq!(round(&play), "2, 1 of 1 since you decided, 0 looks");
 }

@@ -37,6 +37,6 @@ fn a_brief_is_read_by_whoever_has_the_turn_and_by_a_person() {
     let other = state.turn_to_read(Some("claude")).unwrap_err();
     assert_eq!(other.to_string(), "it is not your turn in bubble demo: codex has it, as implementer");
     let nobody = play("start\nhuman: stop").state.turn_to_read(None).unwrap_err();
-    assert_eq!(nobody.to_string(), "nobody has the turn in bubble demo, so there is no brief");
+    assert_eq!(nobody.to_string(), "no agent has the turn in bubble demo, so there is no brief");
     assert_eq!((other.next(), nobody.next()), ("pairflow status demo".to_owned(), "pairflow status demo".to_owned()));
 }

@@ -1,6 +1,6 @@
 //! The base branch moves: it is merged as the person's work, and reviewed.
 
-use pairflow_core::facts::Place;
+use pairflow_core::facts::CheckPlace;
 use pairflow_core::ids::Party;
 use pairflow_core::log::{Body, Evidence};
 use pairflow_core::view::brief::{BriefMaterial, brief};
@@ -66,8 +66,12 @@ fn clean_reviews_are_kept_where_the_base_changed_no_file_of_the_work() {
     assert_eq!(certificate.tree.0, "tree2");
     let trees: Vec<_> = certificate.reviews.iter().map(|review| review.tree.as_ref().unwrap().0.as_str()).collect();
     assert_eq!(trees, ["tree1", "tree1"], "the certificate names what was reviewed");
-    let fresh =
-        play.state.evidence.receipts.iter().all(|receipt| receipt.place == Place::Fresh && receipt.tree.0 == "tree2");
+    let fresh = play
+        .state
+        .evidence
+        .receipts
+        .iter()
+        .all(|receipt| receipt.place == CheckPlace::Fresh && receipt.tree.0 == "tree2");
     assert!(fresh && !play.state.evidence.receipts.is_empty(), "{:?}", play.state.evidence.receipts);
     let package = render(&play.state, certificate, "");
     assert!(package.contains("of tree tree1; the base was merged since"), "{package}");
@@ -138,7 +142,7 @@ fn during_a_turn_an_update_needs_a_pause() {
          codex edits a.rs
          codex: pass",
         "#1 RUNNING codex implementer round 1
-         refused: cannot update: the bubble is RUNNING; an agent is at work, and has to be paused first
+         refused: cannot update: the bubble is RUNNING; an agent is working; pause the bubble first
          #2 RUNNING codex implementer round 1 paused
          #3 RUNNING codex implementer round 1 opening paused
          #4 RUNNING codex implementer round 1
@@ -255,7 +259,7 @@ fn an_update_waits_for_the_snapshot_of_a_hand_over() {
          #4 RUNNING claude reviewer round 1 closing paused open: F1 P1 no rollback
          #5 RUNNING claude reviewer round 1 closing paused updating open: F1 P1 no rollback
          refused: this is no longer owed
-         #6 WAITING_HUMAN codex implementer round 2 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one round has not brought an agreement; one P0/P1 finding is open.",
+         #6 WAITING_HUMAN codex implementer round 1 opening paused unchecked: test open: F1 P1 no rollback asks: orchestrator: one round has ended without agreement; one P0/P1 finding is open.",
     );
 }
 

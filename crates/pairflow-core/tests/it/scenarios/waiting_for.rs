@@ -3,10 +3,10 @@
 //! The sentences come from the very function that judges `converged`; the first line says who has to act.
 
 use pairflow_core::view::status::{LABEL_COLUMNS, Status, render};
-use pairflow_testkit::script::{Play, Sent, play};
+use pairflow_testkit::script::{ScriptRun, Sent, play};
 
 /// The part of the status that says what is waited for.
-fn waiting(play: &Play) -> String {
+fn waiting(play: &ScriptRun) -> String {
     let at = play.log.last().unwrap().at;
     let lines = render(&Status::of(&play.state, at));
     let from = lines.iter().position(|line| line.label == "Now").unwrap();
@@ -156,8 +156,8 @@ fn the_word_that_a_document_is_understood() {
         "Now          codex: hand over (you are asked in 5 min 0 s)
 Waiting for  a second clean review of this tree by another agent (clean so far:
              claude)
-             a person's word that the document is understood; it is asked for
-             once all else holds
+             a person's confirmation that the document is understood; it is
+             asked for once all else holds
 ",
     );
 }

@@ -1,7 +1,7 @@
 //! What a person lives with: a finding or a check, with a reason, and everyone can see it.
 
 use pairflow_core::ids::Party;
-use pairflow_core::log::Kind;
+use pairflow_core::log::MessageKind;
 use pairflow_core::view::timeline::timeline;
 use pairflow_testkit::script::{check, play};
 
@@ -72,7 +72,7 @@ fn a_waiver_needs_a_reason_and_something_that_is_there() {
          human: waive F1 'again'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING codex implementer round 1
-         refused: the check 'lint' is waived already
+         refused: the check 'lint' is already waived
          #3 RUNNING claude reviewer round 1 waived: lint
          refused: the check 'typecheck' passes on this tree, so there is nothing to waive
          #4 RUNNING codex implementer round 2 waived: lint open: F1 P1 no rollback
@@ -81,7 +81,7 @@ fn a_waiver_needs_a_reason_and_something_that_is_there() {
          refused: F2 is not an open finding
          refused: there is no check 'coverage'; there are test, lint, typecheck
          #5 RUNNING codex implementer round 2 waived: lint
-         refused: the finding F1 is waived already",
+         refused: the finding F1 is already waived",
     );
 }
 
@@ -126,7 +126,7 @@ fn certificate_package_and_log_say_what_was_waived_by_whom_and_why() {
     let package = play.package();
     assert!(package.contains("waived by the person: F1 P1 no rollback"), "{package}");
     assert!(package.contains("check 'lint': waived: the linter is broken"), "{package}");
-    let waivers: Vec<_> = play.log.iter().filter(|one| one.event.body.kind() == Kind::Control).collect();
+    let waivers: Vec<_> = play.log.iter().filter(|one| one.event.body.kind() == MessageKind::Control).collect();
     assert!(waivers.len() == 2 && waivers.iter().all(|one| one.event.sender == Party::Human));
     assert!(waivers[1].event.body.to_json().contains("we roll forward"));
 }
@@ -389,7 +389,7 @@ fn at_the_cap_a_waiver_of_what_a_reproducer_was_to_show_asks_the_person() {
          #2 RUNNING claude reviewer round 1
          #3 RUNNING claude reviewer round 1 closing open: F1 P1 no rollback
          #4 RUNNING codex implementer round 2 opening open: F1 P1 no rollback
-         #5 WAITING_HUMAN codex implementer round 2 opening asks: orchestrator: one round has not brought an agreement; no P0/P1 finding is open.
+         #5 WAITING_HUMAN codex implementer round 1 opening asks: orchestrator: one round has ended without agreement; no P0/P1 finding is open.
          nothing happens",
     );
 }
@@ -415,7 +415,7 @@ fn history_log_and_row_say_that_a_waiver_was_taken_back() {
         [("waived", human(), "we roll forward"), ("reopened", human(), "the waiver was withdrawn: we do not"),]
     );
     let lines: Vec<_> =
-        play.log.iter().filter(|one| one.event.body.kind() == Kind::Control).filter_map(timeline).collect();
+        play.log.iter().filter(|one| one.event.body.kind() == MessageKind::Control).filter_map(timeline).collect();
     let shown: Vec<_> = lines.iter().map(|line| line.what.as_str()).collect();
     assert_eq!(
         shown,

@@ -2,14 +2,14 @@
 
 use pairflow_core::bubble::{advance, owed};
 use pairflow_core::ids::{AgentId, Party};
-use pairflow_core::log::{Body, Envelope, Event, Kind, QuestionKind, Warning};
+use pairflow_core::log::{Body, Envelope, Event, QuestionKind, Warning};
 use pairflow_core::time::Timestamp;
 use pairflow_core::view::status::{Status, render};
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 
 const BEGUN: &str = "given panes\nstart\ncodex: reads";
 
-fn asked(play: &Play) -> Vec<(String, QuestionKind)> {
+fn asked(play: &ScriptRun) -> Vec<(String, QuestionKind)> {
     let whom = |about: &Option<AgentId>| about.as_ref().map_or(String::new(), ToString::to_string);
     play.state.gate.questions.iter().map(|open| (whom(&open.about), open.kind)).collect()
 }
@@ -18,12 +18,12 @@ fn about(agent: &str, kind: QuestionKind) -> (String, QuestionKind) {
     (agent.to_owned(), kind)
 }
 
-fn after(lines: &[&str]) -> Play {
+fn after(lines: &[&str]) -> ScriptRun {
     play(&format!("{BEGUN}\n{}", lines.join("\n")))
 }
 
 /// Records, as the shell does, that a command of `agent` was refused.
-fn warned(play: &mut Play, agent: &str) {
+fn warned(play: &mut ScriptRun, agent: &str) {
     let (command, reason) = ("pass".to_owned(), "a person is asked first".to_owned());
     let warning = Warning { command, reason, unmet: Vec::new() };
     let mut event = Event::own(play.state.rounds.round, Body::ProtocolWarning(warning));
@@ -32,7 +32,7 @@ fn warned(play: &mut Play, agent: &str) {
     advance(&mut play.state, &Envelope { event, ..last });
 }
 
-fn status(play: &Play) -> String {
+fn status(play: &ScriptRun) -> String {
     let lines = render(&Status::of(&play.state, play.log.last().unwrap().at));
     lines.iter().map(|line| format!("{}: {}\n", line.label, line.value)).collect()
 }
@@ -105,7 +105,7 @@ fn a_question_that_does_not_say_so_is_about_the_turns_holder() {
     let mut play = after(&["codex: shows 'trust'"]);
     let question = &play.log.last().unwrap().event.body;
     assert!(question.to_json().contains(r#""about":"codex""#), "{}", question.to_json());
-    let old = Body::from_json(Kind::HumanQuestion, r#"{"question":"a dialog","kind":"dialog"}"#).unwrap();
+    let old = Body::HumanQuestion(serde_json::from_str(r#"{"question":"a dialog","kind":"dialog"}"#).unwrap());
     assert_eq!(old.to_json(), r#"{"question":"a dialog","kind":"dialog"}"#);
     play.state.gate.questions[0].about = None;
     play.line("codex: shows 'trust'");
@@ -160,7 +160,7 @@ fn nobody_waits_for_more_than_eight_days() {
     assert!(far.state.presence.parked.is_none());
     assert_eq!(asked(&far), [about("codex", QuestionKind::Limit)]);
     let question = &far.state.gate.questions[0].question;
-    assert!(question.contains("allows until 20") && question.contains(" UTC: weekly limit."), "{question}");
+    assert!(question.contains("account until 20") && question.contains(" UTC: weekly limit."), "{question}");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn an_account_that_should_be_usable_again_is_a_question_and_no_wait() {
     assert!(over.state.presence.parked.is_none());
     assert_eq!(asked(&over), [about("codex", QuestionKind::Limit)]);
     assert!(
-        over.state.gate.questions[0].question.contains("account allows: usage limit."),
+        over.state.gate.questions[0].question.contains("account: usage limit."),
         "{:?}",
         over.state.gate.questions[0]
     );
@@ -181,9 +181,10 @@ fn the_status_says_for_whom_and_until_when_it_waits() {
     let until = play.state.presence.parked.as_ref().unwrap().until;
     let text = status(&play).replace("\n: ", " ");
     assert!(text.contains("State: RUNNING, parked\n"), "{text}");
-    let said = format!("Parked: codex has used up what its account allows, until {} UTC;", until.date_hms());
+    let said = format!("Parked: codex has reached its usage limit until {} UTC;", until.date_hms());
     assert!(text.contains(&said), "{text}");
-    let json = |play: &Play| serde_json::to_value(Status::of(&play.state, play.log[0].at)).unwrap()["parked"].clone();
+    let json =
+        |play: &ScriptRun| serde_json::to_value(Status::of(&play.state, play.log[0].at)).unwrap()["parked"].clone();
     assert_eq!(json(&play), serde_json::json!({"agent": "codex", "until": until.to_string()}));
     play.line("human: resume");
     assert_eq!(json(&play), serde_json::Value::Null);
@@ -214,8 +215,8 @@ fn a_restart_that_nobody_could_carry_out_is_refused_with_the_way_on() {
         (&["codex: asks 'which db?'"][..], "answer first with 'pairflow reply demo --question msg_"),
         (&["codex: holds 'Bash ls'"], "answer first with 'pairflow reply demo --question msg_"),
         (&["wait 6m", "claude: asks 'which db?'"], "answer first with 'pairflow reply demo --question msg_"),
-        (&["human: pause"], "it is paused, and has to be resumed first"),
-        (&["wait 6m", "human: pause"], "it is paused, and has to be resumed first"),
+        (&["human: pause"], "it is paused; resume it first"),
+        (&["wait 6m", "human: pause"], "it is paused; resume it first"),
     ] {
         let mut play = after(lines);
         let before = (play.log.len(), asked(&play));

@@ -6,7 +6,7 @@ use pairflow_core::bubble::{
 use pairflow_core::facts::{Answers, Explanation, Finding};
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, TreeId};
-use pairflow_core::log::{Decision, Envelope, Event, Ground, Lifecycle, Workspace};
+use pairflow_core::log::{Decision, Envelope, Event, Ground, Lifecycle, WorkspaceRecord};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, DriverKind, Rules};
 use pairflow_core::time::{Moment, Timestamp};
@@ -159,8 +159,8 @@ pub(crate) fn rules() -> Rules {
     }
 }
 
-fn workspace() -> Workspace {
-    Workspace {
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/home/me/.pairflow-worktrees/shop/work".to_owned(),
         git_dir: String::new(),
         common_dir: String::new(),

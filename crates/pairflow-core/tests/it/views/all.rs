@@ -1,10 +1,10 @@
 //! What people, agents and programs are shown of a bubble, in every state that matters, and whatever the texts are.
 
-use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Seen, create, evolve};
+use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, WorktreeSeen, create, evolve};
+use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::facts::{Explanation, Finding};
-use pairflow_core::facts::{FileChange, Outcome, Place, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, Warning, Workspace};
+use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, Warning, WorkspaceRecord};
 use pairflow_core::log::{MAX_TEXT, MAX_TITLE};
 use pairflow_core::respond::handle;
 use pairflow_core::rules::{Check, Rules};
@@ -170,8 +170,8 @@ fn rules() -> Rules {
     }
 }
 
-fn workspace() -> Workspace {
-    Workspace {
+fn workspace() -> WorkspaceRecord {
+    WorkspaceRecord {
         path: "/home/me/wt/demo".to_owned(),
         git_dir: String::new(),
         common_dir: String::new(),
@@ -207,8 +207,8 @@ fn failed() -> Outcome {
     Outcome::Failed { exit: Some(101), timed_out: false }
 }
 
-fn seen(tree: &str) -> Seen {
-    Seen { tree: TreeId(tree.to_owned()), differing: Vec::new() }
+fn seen(tree: &str) -> WorktreeSeen {
+    WorktreeSeen { tree: TreeId(tree.to_owned()), differing: Vec::new() }
 }
 
 fn text_of(play: &Play, name: &str) -> String {
@@ -254,7 +254,7 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 2 pairflow asks for approval of tree bbbb
 2 human approves tree bbbb
 2 pairflow commits: Save safely
-2 pairflow commit fedcba987654 is made
+2 pairflow committed as fedcba987654
 2 pairflow done: commit fedcba987654, Save safely
 "
     );
@@ -294,7 +294,7 @@ fn every_message_type_has_a_line_but_attempts_to_deliver() {
         rows,
         [
             "codex is refused 'converged': a; b",
-            "pairflow knows that codex has notice 3",
+            "pairflow codex has read notice 3",
             "pairflow bubble paused: lunch",
             "pairflow bubble resumed",
             "pairflow bubble stopped",
@@ -409,7 +409,7 @@ fn an_implementer_is_told_findings_failing_output_and_the_persons_words() {
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(
         text.contains(
-            "## What the person says\n\nThis goes before everything that an agent says.\n\n> which disk? -> any disk\n"
+            "## What the person says\n\nFollow this over anything that an agent says.\n\n> which disk? -> any disk\n"
         ),
         "{text}"
     );
@@ -432,7 +432,7 @@ fn the_second_reviewer_knows_its_own_work_but_not_the_first_ones_opinion() {
         text.contains("Part of it changed in a turn of yours: review it as if somebody else had written it."),
         "{text}"
     );
-    assert!(text.contains("Since the snapshot before: nothing.\n"), "{text}");
+    assert!(text.contains("Since the previous snapshot: nothing.\n"), "{text}");
     assert!(text.contains("Your clean review would be the last one needed"), "{text}");
     assert!(!text.contains("utterly perfect"), "{text}");
 }
@@ -450,7 +450,7 @@ fn a_persons_edits_and_files_out_of_scope_are_called_out() {
     play.open();
     let text = brief(&play.state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("2 files, changed BY A PERSON, not by an agent."), "{text}");
-    assert!(text.contains("OUT OF SCOPE, changed nevertheless:\n\n- logo.png\n"), "{text}");
+    assert!(text.contains("OUT OF SCOPE, but changed:\n\n- logo.png\n"), "{text}");
     let status = play.status();
     assert!(status.contains("tree bbbb, last changed by a person\n             out of scope: logo.png\n"), "{status}");
 }
@@ -628,7 +628,7 @@ fn hostile_play(text: &str) -> Play {
     play.run(Command::Start { rules: Box::new(rules.clone()) });
     play.run(Command::StartFailed { reason: text.to_owned() });
     play.run(Command::Start { rules: Box::new(rules) });
-    play.run(Command::WorkspaceReady { workspace: Workspace { path: text.to_owned(), ..workspace() } });
+    play.run(Command::WorkspaceReady { workspace: WorkspaceRecord { path: text.to_owned(), ..workspace() } });
     play.open();
     play.hand_over("codex", text, None);
     let mut taken = snapshot("codex", "aaaa", None);
@@ -644,7 +644,7 @@ fn hostile_play(text: &str) -> Play {
         duration_ms: 1,
         output: None,
         tail: text.to_owned(),
-        place: Place::Checkout,
+        place: CheckPlace::Checkout,
     };
     play.run(Command::Checked { receipt: receipt("aaaa", Outcome::CouldNotCheck { why: text.to_owned() }) });
     play.run(Command::Checked { receipt: receipt("aaaa", Outcome::Passed) });

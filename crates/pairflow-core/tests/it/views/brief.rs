@@ -3,12 +3,13 @@
 
 use std::path::Path;
 
-use pairflow_core::bubble::{Command, PassCommand, Refusal, Seen};
+use pairflow_core::bubble::{Command, PassCommand, Refusal, WorktreeSeen};
 use pairflow_core::facts::{Answers, Dispute, Finding, Step, StepName};
 use pairflow_core::policy::Unmet;
 use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
 use pairflow_core::safe::steers;
-use pairflow_core::view::brief::{BriefMaterial, Diff, Slice, Standard, brief, pieces, standby};
+use pairflow_core::view::brief::{BriefMaterial, ReviewDiff, Slice, Standard, brief, standby};
+use pairflow_core::view::patch::cut_into_slices;
 use pairflow_testkit::script::compare_document;
 
 use crate::support::play::{Play, finding, ids, pass, rules};
@@ -63,8 +64,8 @@ fn material() -> BriefMaterial {
             standard("CONSTITUTION.md", "# Constitution\n\nEvery write is atomic.", false),
             standard("AGENTS.md", "Run `cargo test` before you hand over.", true),
         ],
-        since_last: Some(Diff::Inline(PATCH.to_owned())),
-        whole: Some(Diff::Inline(PATCH.to_owned())),
+        since_last: Some(ReviewDiff::Inline(PATCH.to_owned())),
+        whole: Some(ReviewDiff::Inline(PATCH.to_owned())),
     }
 }
 
@@ -75,7 +76,7 @@ fn sliced(count: usize) -> BriefMaterial {
         changed: 400 - n,
     };
     let slices = (1..=count).map(slice).collect();
-    BriefMaterial { standards: Vec::new(), since_last: None, whole: Some(Diff::Apart(slices)) }
+    BriefMaterial { standards: Vec::new(), since_last: None, whole: Some(ReviewDiff::Slices(slices)) }
 }
 
 fn keep(name: &str, text: &str) {
@@ -209,16 +210,16 @@ fn standards_are_the_base_s_and_a_change_of_them_is_called_out() {
         "{standards}"
     );
     assert!(standards.contains("### AGENTS.md\n\nTHE WORK CHANGES THIS FILE."), "{standards}");
-    assert!(standards.contains("There is more of it; read it with: git show 0123456789ab:AGENTS.md"), "{standards}");
+    assert!(standards.contains("The rest is left out; read it with: git show 0123456789ab:AGENTS.md"), "{standards}");
     assert!(!told(&disputed(), &BriefMaterial::default()).contains("Project standards"));
 }
 
 #[test]
 fn a_tree_that_was_reviewed_before_is_called_the_same() {
-    let same = BriefMaterial { since_last: Some(Diff::Inline(String::new())), ..material() };
+    let same = BriefMaterial { since_last: Some(ReviewDiff::Inline(String::new())), ..material() };
     let text = told(&disputed(), &same);
     let since = section(&text, "The difference since your last review (round 1)");
-    assert_eq!(since.trim(), "Nothing: it is the tree that you reviewed then.");
+    assert_eq!(since.trim(), "Nothing changed: you reviewed this tree.");
     let long = BriefMaterial { since_last: sliced(1).whole, ..material() };
     assert!(told(&disputed(), &long).contains("It is long; read it in these files first:\n\n- /home/me/shop/"));
 }
@@ -231,8 +232,8 @@ fn foreign_text_stays_in_its_block_and_long_lines_are_cut() {
     let slice = Slice { path: "a\nb".to_owned(), files: vec!["c\n# d".to_owned()], changed: 1 };
     let material = BriefMaterial {
         standards: vec![standard],
-        since_last: Some(Diff::Apart(vec![slice])),
-        whole: Some(Diff::Inline(patch)),
+        since_last: Some(ReviewDiff::Slices(vec![slice])),
+        whole: Some(ReviewDiff::Inline(patch)),
     };
     let text = told(&disputed(), &material);
     assert!(!text.contains(|c: char| c != '\n' && steers(c)), "{text}");
@@ -263,7 +264,7 @@ fn a_review_in_slices_is_clean_only_if_all_were_read() {
     let told = missing(&[2, 3]);
     assert_eq!(
         told.to_string(),
-        "of the 3 slices of this change these are not confirmed: 2, 3; a review that finds nothing grave covers all of them"
+        "these of the 3 slices of this change are not confirmed: 2, 3; a review that finds nothing severe covers all of them"
     );
     let next = told.next(&play.state.id, review(&[], &[]).caller(&play.state)).unwrap();
     assert_eq!(next, format!("pairflow brief {}", play.state.id));
@@ -293,7 +294,7 @@ fn convergence_needs_every_slice_too() {
             test_plan: "d".to_owned(),
         }),
         reviewed: reviewed.to_vec(),
-        seen: Seen { tree: play.state.tree().unwrap().clone(), differing: Vec::new() },
+        seen: WorktreeSeen { tree: play.state.tree().unwrap().clone(), differing: Vec::new() },
         key: None,
     };
     let refused = play.attempt(claim(&[2], &play)).unwrap_err();
@@ -331,7 +332,7 @@ fn a_stand_by_is_told_to_wait() {
     let text = |play: &Play, agent: &str| standby(&play.state, &agent.parse().unwrap());
     let claude = text(&play, "claude").unwrap();
     assert!(claude.contains("You review what codex hands over. It is not your turn."), "{claude}");
-    assert!(claude.contains("**Do nothing until a notice comes.**"), "{claude}");
+    assert!(claude.contains("**Do nothing until a notice arrives.**"), "{claude}");
     assert!(claude.contains("worktree: /home/me/.pairflow-worktrees/shop/work"), "{claude}");
     play.produce("codex", "done", &[], "aaaa");
     assert!(text(&play, "codex").unwrap().contains("You implement; claude reviews."));
@@ -342,5 +343,5 @@ fn a_stand_by_is_told_to_wait() {
 fn slices_and_brief_agree_on_what_is_long() {
     let long: String = (0..401).map(|n| format!("+line {n}\n")).collect();
     let patch = format!("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,401 @@\n{long}");
-    assert_eq!(pieces(&patch).iter().map(|piece| piece.changed).collect::<Vec<_>>(), [400, 1]);
+    assert_eq!(cut_into_slices(&patch).iter().map(|piece| piece.changed).collect::<Vec<_>>(), [400, 1]);
 }

@@ -7,14 +7,14 @@ use pairflow_core::facts::Finding;
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{AgentId, CommitId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Evidence, Lifecycle, Pass};
-use pairflow_core::view::export::{Checked, Export, Facts, Patches, render};
-use pairflow_testkit::script::{Play, play};
+use pairflow_core::view::export::{Export, LogFacts, Patches, VerifiedClaim, render};
+use pairflow_testkit::script::{ScriptRun, play};
 use proptest::prelude::*;
 
 const PATCH: &str = "diff --git a/src/token.rs b/src/token.rs\nnew file mode 100644\n--- /dev/null\n+++ b/src/token.rs\n\
                      @@ -0,0 +1,2 @@\n+fn token() {}\n+// <b>\n";
 
-fn story() -> Play {
+fn story() -> ScriptRun {
     play(
         "given criterion 'two logins get two tokens'
          start
@@ -32,8 +32,8 @@ fn story() -> Play {
     )
 }
 
-fn facts(log: &[Envelope]) -> Facts {
-    let mut facts = Facts::new("demo".parse().unwrap());
+fn facts(log: &[Envelope]) -> LogFacts {
+    let mut facts = LogFacts::new("demo".parse().unwrap());
     log.iter().for_each(|envelope| facts.step(envelope));
     facts
 }
@@ -43,7 +43,7 @@ fn export(log: &[Envelope], patch: &str) -> Export {
         facts: facts(log),
         lines: log.len() as u64,
         head: "0123abcd".to_owned(),
-        checked: vec![Checked { what: "log: chain".to_owned(), problem: None }],
+        verified: vec![VerifiedClaim { what: "log: chain".to_owned(), problem: None }],
         patches: Patches { whole: patch.to_owned(), rounds: vec![(1, patch.to_owned())], missing: None },
     }
 }
@@ -169,7 +169,7 @@ fn nothing_is_loaded_from_anywhere() {
 fn what_does_not_hold_is_said_in_the_open() {
     let log = story().log;
     let mut export = export(&log, "");
-    export.checked.push(Checked { what: "artifact <x>".to_owned(), problem: Some("it was changed".to_owned()) });
+    export.verified.push(VerifiedClaim { what: "artifact <x>".to_owned(), problem: Some("it was changed".to_owned()) });
     export.patches.missing = Some("the repository is gone".to_owned());
     let page = render(&export);
     read(&page);

@@ -8,7 +8,9 @@ use pairflow_core::facts::Finding;
 use pairflow_core::facts::Seat;
 use pairflow_core::safe::{steers, width};
 use pairflow_core::time::Timestamp;
-use pairflow_core::view::pane::{Alarm, PaneLine, Scene, SeatNow, SeatStatus, Shade, Size, render, silence_left};
+use pairflow_core::view::pane::{Alarm, PaneInput, SeatNow, SeatStatus, Size, render, silence_left};
+use pairflow_core::view::{StyledLine, Tone};
+
 use pairflow_testkit::script::compare_document;
 
 use crate::support::play::{Play, finding, ids, rules};
@@ -66,11 +68,11 @@ fn seats(play: &Play) -> Vec<SeatNow> {
 }
 
 /// What is seen of a bubble without a story and without agents.
-fn scene(play: &Play) -> Scene<'_> {
-    Scene {
+fn input(play: &Play) -> PaneInput<'_> {
+    PaneInput {
         state: &play.state,
         seats: None,
-        story: &[],
+        timeline: &[],
         now: play.now(),
         foreign: None,
         alarms: &[],
@@ -79,13 +81,13 @@ fn scene(play: &Play) -> Scene<'_> {
     }
 }
 
-fn shown(play: &Play, alarms: &[Alarm], columns: usize, rows: usize) -> Vec<PaneLine> {
+fn shown(play: &Play, alarms: &[Alarm], columns: usize, rows: usize) -> Vec<StyledLine> {
     let seats = seats(play);
-    let scene = Scene { seats: Some(&seats), story: &play.rows, alarms, ..scene(play) };
-    render(&scene, Size { columns, rows })
+    let input = PaneInput { seats: Some(&seats), timeline: &play.rows, alarms, ..input(play) };
+    render(&input, Size { columns, rows })
 }
 
-fn text(lines: &[PaneLine]) -> String {
+fn text(lines: &[StyledLine]) -> String {
     lines.iter().map(|line| format!("{}\n", line.text().trim_end())).collect()
 }
 
@@ -130,14 +132,11 @@ Turn      codex as implementer since 12:02:20 UTC, 6 min, waits for you
 #[test]
 fn an_absent_supervisor_is_said_with_the_command() {
     let alarms = [Alarm {
-        what: "The supervisor is not running, so nothing moves by itself.".to_owned(),
+        what: "No supervisor is running, so nothing happens.".to_owned(),
         next: Some("pairflow supervise".to_owned()),
     }];
     let lines = shown(&running(), &alarms, 80, 10);
-    assert_eq!(
-        lines[1].pieces,
-        [(Shade::Bad, "The supervisor is not running, so nothing moves by itself.".to_owned())]
-    );
+    assert_eq!(lines[1].pieces, [(Tone::Bad, "No supervisor is running, so nothing happens.".to_owned())]);
     assert_eq!(lines[2].text(), "  pairflow supervise");
 }
 
@@ -147,8 +146,8 @@ fn the_count_down_follows_the_later_sign_of_life() {
     let left = |active: Option<u64>| {
         let mut seats = seats(&play);
         seats[0].active = active;
-        let scene = Scene { seats: Some(&seats), ..scene(&play) };
-        (silence_left(&scene).unwrap() / 1000, text(&render(&scene, Size { columns: 80, rows: 8 })))
+        let input = PaneInput { seats: Some(&seats), ..input(&play) };
+        (silence_left(&input).unwrap() / 1000, text(&render(&input, Size { columns: 80, rows: 8 })))
     };
     let limit = u64::from(play.state.rules.watchdog_timeout_minutes) * 60;
     let heard = play.state.phase.turn().unwrap().heard.up;
@@ -158,9 +157,9 @@ fn the_count_down_follows_the_later_sign_of_life() {
     assert_eq!(left(Some(play.now().up - 2000)).0, limit - 2);
     assert_eq!(left(Some(play.now().up + 9_000_000)).0, limit - silent, "of another run of the machine");
     let busy = left(Some(play.now().up - 2000)).1;
-    assert!(busy.contains("asks you in 4 min 58 s if nothing is heard, in 55 min 34 s in any case\n"), "{busy}");
+    assert!(busy.contains("asks you in 4 min 58 s without activity, in 55 min 34 s at the latest\n"), "{busy}");
     let quiet = left(None).1;
-    assert!(quiet.contains(&format!("asks you in {} s if nothing is heard", limit - silent)), "{quiet}");
+    assert!(quiet.contains(&format!("asks you in {} s without activity", limit - silent)), "{quiet}");
 }
 
 #[test]
@@ -170,8 +169,8 @@ fn agents_are_shown_with_what_is_known_of_them() {
     all[0].status = SeatStatus::Permission;
     all[1].status = SeatStatus::Gone;
     let view = |seats: Option<&[SeatNow]>, state: &BubbleState| {
-        let scene = Scene { state, seats, ..scene(&play) };
-        text(&render(&scene, Size { columns: 100, rows: 12 }))
+        let input = PaneInput { state, seats, ..input(&play) };
+        text(&render(&input, Size { columns: 100, rows: 12 }))
     };
     let known = view(Some(&all), &play.state);
     assert!(known.contains("waits for a permission 38 s, see pairflow attach save-safely\n"), "{known}");
@@ -193,7 +192,7 @@ fn an_agent_at_a_permission_points_to_the_question_and_never_to_the_name_of_a_pa
     play.run(Command::Hindered { agent: "codex".parse().unwrap(), by: Hindrance::Permission, what });
     let mut all = seats(&play);
     all[0].status = SeatStatus::Permission;
-    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    let lines = text(&render(&PaneInput { seats: Some(&all), ..input(&play) }, Size { columns: 100, rows: 24 }));
     assert!(lines.contains("codex   implementer  waits for a permission 38 s, see Inbox\n"), "{lines}");
     assert!(lines.contains("pairflow attach save-safely"), "the inbox says how: {lines}");
     assert!(!lines.contains('%'), "{lines}");
@@ -206,7 +205,7 @@ fn an_agent_that_nobody_was_asked_about_points_to_its_pane_and_not_to_the_questi
     play.run(Command::Hindered { agent: "claude".parse().unwrap(), by: Hindrance::Permission, what });
     let mut all = seats(&play);
     (all[0].status, all[1].status) = (SeatStatus::Dialog, SeatStatus::Permission);
-    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    let lines = text(&render(&PaneInput { seats: Some(&all), ..input(&play) }, Size { columns: 100, rows: 24 }));
     assert!(lines.contains("waits at a dialog 38 s, see pairflow attach save-safely\n"), "{lines}");
     assert!(lines.contains("waits for a permission 4 min, see Inbox\n"), "{lines}");
 }
@@ -266,7 +265,7 @@ fn a_time_that_nobody_knows_is_not_shown() {
     let mut all = seats(&play);
     all[0].since = None;
     (all[1].since, all[1].status) = (None, SeatStatus::Unknown);
-    let lines = text(&render(&Scene { seats: Some(&all), ..scene(&play) }, Size { columns: 100, rows: 24 }));
+    let lines = text(&render(&PaneInput { seats: Some(&all), ..input(&play) }, Size { columns: 100, rows: 24 }));
     assert!(lines.contains("codex   implementer  busy\n"), "{lines}");
     assert!(lines.contains("claude  reviewer     status unknown\n"), "{lines}");
 }
@@ -295,7 +294,7 @@ fn a_long_title_gives_way_to_how_its_finding_stands() {
 #[test]
 fn without_a_supervisor_nobody_counts() {
     let play = running();
-    let lines = text(&render(&Scene { supervised: false, ..scene(&play) }, Size { columns: 80, rows: 24 }));
+    let lines = text(&render(&PaneInput { supervised: false, ..input(&play) }, Size { columns: 80, rows: 24 }));
     assert!(lines.contains("Watchdog  timeouts are paused: no supervisor is running\n"), "{lines}");
     assert!(!lines.contains("asks you in"), "{lines}");
 }
@@ -303,10 +302,10 @@ fn without_a_supervisor_nobody_counts() {
 #[test]
 fn the_view_of_the_session_offers_no_key_that_leaves_it() {
     let play = running();
-    let help = |pane| text(&render(&Scene { pane, ..scene(&play) }, Size { columns: 100, rows: 40 }));
-    assert!(help(false).contains("q leaves this view; tmux: prefix o next pane"), "{}", help(false));
+    let help = |pane| text(&render(&PaneInput { pane, ..input(&play) }, Size { columns: 100, rows: 40 }));
+    assert!(help(false).contains("q quits; tmux: prefix o next pane"), "{}", help(false));
     assert!(help(true).contains("          tmux: prefix o next pane, z zoom, d detach\n"), "{}", help(true));
-    assert!(!help(true).contains("leaves this") && !help(true).contains("attach"), "{}", help(true));
+    assert!(!help(true).contains("q quits") && !help(true).contains("attach"), "{}", help(true));
 }
 
 #[test]
@@ -338,14 +337,14 @@ fn every_state_has_a_line_that_says_what_it_is() {
         answers,
         ..crate::support::play::pass("codex", "mended")
     }));
-    assert!(line(&play).contains(", opening: the tree is recorded"), "{}", line(&play));
+    assert!(line(&play).contains(", opening: recording the tree"), "{}", line(&play));
     play.run(Command::SnapshotTaken { snapshot: crate::support::play::snapshot("codex", "bbbb", true) });
-    assert!(line(&play).contains(", opening: check test runs"), "{}", line(&play));
+    assert!(line(&play).contains(", opening: running check test"), "{}", line(&play));
     play.run(Command::Pause { reason: "lunch".to_owned() });
     play.run(Command::Stop { reason: "enough".to_owned() });
     let stopped = line(&play);
     assert!(!stopped.contains("CANCELLED, paused") && !play.state.paused, "what is over is not paused: {stopped}");
-    assert!(stopped.contains("CANCELLED") && stopped.contains("stopped for good"), "{stopped}");
+    assert!(stopped.contains("CANCELLED") && stopped.contains("cancelled"), "{stopped}");
 }
 
 #[test]
@@ -410,7 +409,7 @@ fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
     let by = Hindrance::Limit { until: Some(until) };
     play.run(Command::Hindered { agent: "codex".parse().unwrap(), by, what: "weekly limit".to_owned() });
     let lines = text(&shown(&play, &[], 100, 24));
-    let said = format!("codex has used up what its account allows, until {} UTC", until.date_hms());
+    let said = format!("codex has reached its usage limit until {} UTC", until.date_hms());
     assert!(lines.contains(&said), "{lines}");
     let ends = [Command::Stop { reason: "enough".to_owned() }, Command::GiveUp { reason: "no disk".to_owned() }];
     for end in ends {
@@ -419,6 +418,6 @@ fn a_used_up_account_is_shown_with_the_day_on_which_it_can_be_used_again() {
         // Whatever the log leaves behind: nobody is waited for any more.
         over.state.presence.parked = play.state.presence.parked.clone();
         let lines = text(&shown(&over, &[], 100, 24));
-        assert!(!lines.contains("has used up"), "{lines}");
+        assert!(!lines.contains("usage limit"), "{lines}");
     }
 }

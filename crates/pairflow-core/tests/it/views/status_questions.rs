@@ -3,14 +3,14 @@
 
 use pairflow_core::view::inbox::inbox;
 use pairflow_core::view::status::{Status, StatusLine, render};
-use pairflow_testkit::script::{Play, play};
+use pairflow_testkit::script::{ScriptRun, play};
 use serde_json::{Value, json};
 
-fn status(play: &Play) -> Status {
+fn status(play: &ScriptRun) -> Status {
     Status::of(&play.state, play.log.last().unwrap().at)
 }
 
-fn json(play: &Play) -> Value {
+fn json(play: &ScriptRun) -> Value {
     serde_json::to_value(status(play)).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! What a caller that waits is told: that it is there, that it can still come, or that it never will.
 
 use pairflow_core::bubble::{BubbleState, Phase, Refusal};
-use pairflow_core::view::waiting::{Reached, ReachedKind, Sight, Wait, WaitFor, line_that_waits};
+use pairflow_core::view::waiting::{Reached, ReachedKind, Wait, WaitFor, WaitOutcome, line_that_waits};
 use pairflow_testkit::script::play;
 
 const READY: &str = "start
@@ -13,14 +13,14 @@ fn state(script: &str) -> BubbleState {
     play(script).state
 }
 
-fn look(state: &BubbleState, by: &str, goal: Option<WaitFor>) -> Sight {
+fn look(state: &BubbleState, by: &str, goal: Option<WaitFor>) -> WaitOutcome {
     let by = (!by.is_empty()).then(|| by.parse().unwrap());
     Wait::begin(state, by, goal).look(state)
 }
 
 fn reached(state: &BubbleState, by: &str, goal: Option<WaitFor>) -> Reached {
     match look(state, by, goal) {
-        Sight::Reached(reached) => reached,
+        WaitOutcome::Reached(reached) => reached,
         other => panic!("{other:?}"),
     }
 }
@@ -35,21 +35,21 @@ fn an_agent_waits_for_its_own_turn() {
     let other = look(&start, "claude", Some(WaitFor::Turn));
     assert_eq!(
         other,
-        Sight::NotYet("codex has the turn in bubble demo, as implementer of round 1.".to_owned()),
+        WaitOutcome::NotYet("codex has the turn in bubble demo, as implementer of round 1.".to_owned()),
         "a turn of somebody else is not the caller's"
     );
     assert_eq!(reached(&start, "", Some(WaitFor::Turn)).reached, ReachedKind::Turn, "a person waits for any turn");
     let paused = state("start\nhuman: pause");
-    assert_eq!(look(&paused, "codex", None), Sight::NotYet("Bubble demo is paused.".to_owned()));
+    assert_eq!(look(&paused, "codex", None), WaitOutcome::NotYet("Bubble demo is paused.".to_owned()));
 }
 
 #[test]
 fn an_agent_that_has_asked_waits_for_the_answer() {
     let asked = state("start\ncodex: asks 'which db?'");
     let wait = Wait::begin(&asked, Some("codex".parse().unwrap()), None);
-    assert!(matches!(wait.look(&asked), Sight::NotYet(_)));
+    assert!(matches!(wait.look(&asked), WaitOutcome::NotYet(_)));
     let answered = state("start\ncodex: asks 'which db?'\nhuman: reply 'sqlite'");
-    let Sight::Reached(told) = wait.look(&answered) else { panic!("it was answered") };
+    let WaitOutcome::Reached(told) = wait.look(&answered) else { panic!("it was answered") };
     assert_eq!((told.reached, told.next.as_deref()), (ReachedKind::Answer, Some("pairflow brief demo")));
     // The answer may have come before the wait began.
     assert_eq!(
@@ -57,7 +57,7 @@ fn an_agent_that_has_asked_waits_for_the_answer() {
         "No question of codex is open in bubble demo."
     );
     assert_eq!(reached(&asked, "", None).reached, ReachedKind::Question, "a person is told of the question");
-    assert!(matches!(look(&asked, "claude", Some(WaitFor::Answer)), Sight::Reached(_)), "it asked nothing");
+    assert!(matches!(look(&asked, "claude", Some(WaitFor::Answer)), WaitOutcome::Reached(_)), "it asked nothing");
 }
 
 #[test]
@@ -68,15 +68,15 @@ fn work_that_waits_for_approval_ends_a_wait_and_a_bubble_that_is_over_ends_every
     assert_eq!((person.reached, person.next.as_deref()), (ReachedKind::Approval, Some("pairflow ok demo")));
     let agent = reached(&ready, "codex", None);
     assert_eq!((agent.reached, agent.next.as_deref()), (ReachedKind::Approval, Some("pairflow wait demo --for turn")));
-    assert!(matches!(look(&ready, "codex", Some(WaitFor::Turn)), Sight::NotYet(_)), "it may be sent back");
+    assert!(matches!(look(&ready, "codex", Some(WaitFor::Turn)), WaitOutcome::NotYet(_)), "it may be sent back");
     let over = state("start\nhuman: stop");
     for (goal, why) in [
         (Some(WaitFor::Turn), "there is no further turn"),
-        (Some(WaitFor::Answer), "no question is open any more"),
+        (Some(WaitFor::Answer), "its questions are closed"),
         (Some(WaitFor::Approval), "it never waits for approval"),
         (None, "there is no further turn"),
     ] {
-        let told = Sight::Never(format!("bubble demo is CANCELLED: {why}."));
+        let told = WaitOutcome::Never(format!("bubble demo is CANCELLED: {why}."));
         assert_eq!(look(&over, "codex", goal), told);
     }
 }

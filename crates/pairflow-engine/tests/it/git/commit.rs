@@ -8,17 +8,17 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::log::{CommitIdentity, Signing};
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    Advanced, CommitRequest, Committed, GitError, Head, How, MergeRequest, Workspace, changes, commit, commit_identity,
-    diff_stat, diff_text, head, merge, observe, plan_merge, take,
+    BubbleCommit, CommitRequest, GitError, GitHead, MergeKind, MergeOutcome, MergeRequest, Worktree, changes, commit,
+    commit_identity, diff_stat, diff_text, head, merge, observe, plan_merge, take,
 };
 
 use crate::support::{World, git, git_ok, hermetic, read, update, write, write_program};
 
-fn request<'a>(bubble: &'a Workspace, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
+fn request<'a>(bubble: &'a Worktree, tree: &'a TreeId, branch: &'a str) -> CommitRequest<'a> {
     CommitRequest { workspace: bubble, tree, branch, message: "add new\n\nbecause", hooks: false, identity: None }
 }
 
-fn commit_all(bubble: &Workspace) -> Committed {
+fn commit_all(bubble: &Worktree) -> BubbleCommit {
     let taken = take(bubble, 1).unwrap();
     commit(&request(bubble, &taken.tree, &format!("bubble/{}", bubble.id))).unwrap()
 }
@@ -33,7 +33,7 @@ struct Merging {
 }
 
 impl Merging {
-    fn of(bubble: &Workspace) -> Self {
+    fn of(bubble: &Worktree) -> Self {
         Self { id: bubble.id.clone(), commit: commit_all(bubble).commit }
     }
 
@@ -210,13 +210,13 @@ hermetic! {
         write(bubble.path.join("new"), "1");
         let merging = Merging::of(&bubble);
         let plan = plan_merge(&merging.request(&world)).unwrap();
-        assert_eq!(plan.how, How::FastForward(merging.commit.clone()));
+        assert_eq!(plan.how, MergeKind::FastForward(merging.commit.clone()));
         let before = world.git(&["rev-parse", "main"]);
         let line = "git merge --ff-only bubble/b1".to_owned();
-        assert_eq!(merge(&merging.request(&world), &plan, None).unwrap(), Advanced::CheckedOut { at: world.root().into(), line });
+        assert_eq!(merge(&merging.request(&world), &plan, None).unwrap(), MergeOutcome::CheckedOut { at: world.root().into(), line });
         assert_eq!(world.git(&["rev-parse", "main"]), before);
         world.git(&["merge", "--quiet", "--ff-only", "bubble/b1"]);
-        assert_eq!(plan_merge(&merging.request(&world)).unwrap().how, How::AlreadyIn);
+        assert_eq!(plan_merge(&merging.request(&world)).unwrap().how, MergeKind::AlreadyIn);
     }
 
     fn a_base_that_nobody_has_checked_out_is_moved_unless_it_moved_itself() {
@@ -230,8 +230,8 @@ hermetic! {
         let error = merge(&merging.request(&world), &plan, None).unwrap_err();
         assert!(matches!(error, GitError::BranchMoved { .. }), "{error}");
         let plan = plan_merge(&merging.request(&world)).unwrap();
-        let How::Join(joined) = &plan.how else { panic!("{plan:?}") };
-        assert_eq!(merge(&merging.request(&world), &plan, None).unwrap(), Advanced::Moved(joined.clone()));
+        let MergeKind::Join(joined) = &plan.how else { panic!("{plan:?}") };
+        assert_eq!(merge(&merging.request(&world), &plan, None).unwrap(), MergeOutcome::Moved(joined.clone()));
         assert_eq!(world.git(&["ls-tree", "--name-only", "main"]), ".gitignore\na.txt\nnew\nother");
         assert_eq!(world.git(&["log", "-1", "--format=%an|%P", "main"]), format!("Pat Person|{} {}", plan.tip, merging.commit));
         assert!(!world.root().join("new").exists(), "no file of the person was touched");
@@ -244,7 +244,7 @@ hermetic! {
         let merging = Merging::of(&bubble);
         world.commit("a.txt", "ours\n");
         let plan = plan_merge(&merging.request(&world)).unwrap();
-        assert_eq!(plan.how, How::Conflict(vec!["a.txt".into()]));
+        assert_eq!(plan.how, MergeKind::Conflict(vec!["a.txt".into()]));
         let error = merge(&merging.request(&world), &plan, None).unwrap_err();
         assert!(error.to_string().contains("pairflow bubble update"), "{error}");
     }
@@ -273,7 +273,7 @@ hermetic! {
         let plan = plan_merge(&merging.request(&world)).unwrap();
         world.git(&["checkout", "--quiet", "--detach"]);
         write(world.repo.common_dir.join("rebase-merge/head-name"), "refs/heads/main\n");
-        assert!(matches!(merge(&merging.request(&world), &plan, None).unwrap(), Advanced::CheckedOut { .. }));
+        assert!(matches!(merge(&merging.request(&world), &plan, None).unwrap(), MergeOutcome::CheckedOut { .. }));
     }
 
     fn an_update_brings_the_base_in_and_keeps_every_edit() {
@@ -320,7 +320,7 @@ hermetic! {
         world.git(&["add", "-f", "x.log"]);
         world.commit("other", "1");
         let error = update(&bubble, "main").unwrap_err();
-        assert!(matches!(&error, GitError::WouldOverwrite { files } if files == &["x.log"]), "{error}");
+        assert!(matches!(&error, GitError::WouldOverwrite(files) if files == &["x.log"]), "{error}");
         assert_eq!(read(bubble.path.join("x.log")), "mine");
         assert!(!bubble.path.join("other").exists(), "nothing was written at all");
     }
@@ -350,12 +350,12 @@ hermetic! {
     }
 }
 
-fn base_tree(bubble: &Workspace) -> TreeId {
+fn base_tree(bubble: &Worktree) -> TreeId {
     TreeId(git(&bubble.path, &["rev-parse", &format!("{}^{{tree}}", bubble.base)]))
 }
 
 /// Returns what a tree has that the base has not, as `status path` lines.
-fn changed(bubble: &Workspace) -> Vec<String> {
+fn changed(bubble: &Worktree) -> Vec<String> {
     let tree = observe(bubble).unwrap();
     let found = changes(&bubble.git(), &base_tree(bubble), &tree).unwrap();
     found.into_iter().map(|change| format!("{} {}", change.status, change.path)).collect()
@@ -474,7 +474,7 @@ hermetic! {
         let bubble = world.bubble("b1");
         write(bubble.path.join("vendor/lib/file"), "x");
         git(&bubble.path.join("vendor/lib"), &["init", "--quiet"]);
-        let named = |error: GitError| matches!(error, GitError::NestedRepository { path } if path.ends_with("vendor/lib") || path.ends_with("vendor/lib/"));
+        let named = |error: GitError| matches!(error, GitError::NestedRepository(path) if path.ends_with("vendor/lib") || path.ends_with("vendor/lib/"));
         assert!(named(observe(&bubble).unwrap_err()), "without a commit");
         git(&bubble.path.join("vendor/lib"), &["add", "-A"]);
         git(&bubble.path.join("vendor/lib"), &["commit", "--quiet", "-m", "x"]);
@@ -574,9 +574,9 @@ hermetic! {
         let world = World::new();
         let bubble = world.bubble("b1");
         git(&bubble.path, &["switch", "--quiet", "-c", "elsewhere"]);
-        assert_eq!(head(&bubble.git_dir), Head::Branch("elsewhere".into()));
+        assert_eq!(head(&bubble.git_dir), GitHead::Branch("elsewhere".into()));
         git(&bubble.path, &["checkout", "--quiet", "--detach"]);
-        assert_eq!(head(&bubble.git_dir), Head::Detached(bubble.base.clone()));
-        assert_eq!(head(world.root()), Head::Missing);
+        assert_eq!(head(&bubble.git_dir), GitHead::Detached(bubble.base.clone()));
+        assert_eq!(head(world.root()), GitHead::Missing);
     }
 }

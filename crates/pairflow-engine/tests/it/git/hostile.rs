@@ -7,10 +7,10 @@ use pairflow_core::ids::TreeId;
 use pairflow_core::log::Conflict;
 use pairflow_core::rules::WorkMode;
 use pairflow_engine::git::{
-    Call, CommitRequest, Git, GitError, MergeRequest, Wanted, Workspace, changes, commit, diff_text, ignore_changes,
-    merge, observe, plan_merge, take,
+    CommitRequest, Git, GitCall, GitError, MergeRequest, UpdateRequest, Worktree, changes, commit, diff_text,
+    ignore_changes, merge, observe, plan_merge, take,
 };
-use pairflow_engine::workspace::{Request, Scratch, prepare, restore};
+use pairflow_engine::workspace::{Scratch, WorkspaceRequest, prepare, restore};
 
 use crate::support::{World, git, git_ok, hermetic, read, update, write, write_program};
 
@@ -96,9 +96,9 @@ fn attributes(path: &Path) {
 }
 
 /// Everything that pairflow does with a workspace.
-fn live_a_whole_life(world: &World, bubble: &Workspace, canary: &Canary) {
+fn live_a_whole_life(world: &World, bubble: &Worktree, canary: &Canary) {
     let base = TreeId(
-        bubble.git().run(Call::new(["rev-parse", &format!("{}^{{tree}}", bubble.base)])).unwrap().line().unwrap(),
+        bubble.git().run(GitCall::new(["rev-parse", &format!("{}^{{tree}}", bubble.base)])).unwrap().line().unwrap(),
     );
     write(bubble.path.join("a.txt"), "one\ntwo\nthree\nfour\nFIVE\n");
     write(bubble.path.join("x.odd"), "odd");
@@ -230,7 +230,7 @@ hermetic! {
         write(bubble.path.join("fake"), "fake\n");
         let fake = git(&bubble.path, &["hash-object", "-w", "fake"]);
         git(&bubble.path, &["replace", &blob, &fake]);
-        let shown = bubble.git().run(Call::new(["cat-file", "blob", &blob])).unwrap();
+        let shown = bubble.git().run(GitCall::new(["cat-file", "blob", &blob])).unwrap();
         assert!(shown.stdout.starts_with(b"one\n"));
     }
 
@@ -239,7 +239,7 @@ hermetic! {
         let started = world.dir.path().join("pid");
         git(world.root(), &["config", "--global", "filter.slow.clean", &format!("echo $$ >{}; exec sleep 600", started.display())]);
         write(world.root().join(".gitattributes"), "* filter=slow\n");
-        let error = world.repo.git().run(Call::new(["add", "-A"]).within(Duration::from_secs(5))).unwrap_err();
+        let error = world.repo.git().run(GitCall::new(["add", "-A"]).within(Duration::from_secs(5))).unwrap_err();
         assert!(matches!(error, GitError::TimedOut { secs: 5, .. }), "{error}");
         let pid = crate::support::read(&started).trim().to_owned();
         // A process that nobody has waited for yet is a zombie, which runs no more.
@@ -250,11 +250,11 @@ hermetic! {
 
     fn a_failed_call_names_its_arguments_and_what_git_said() {
         let world = World::new();
-        let error = world.repo.git().run(Call::new(["rev-parse", "--no-such-thing", "x", "--verify"])).unwrap_err();
+        let error = world.repo.git().run(GitCall::new(["rev-parse", "--no-such-thing", "x", "--verify"])).unwrap_err();
         let said = error.to_string();
         assert!(said.starts_with("git rev-parse --no-such-thing x --verify failed with 128: fatal:"), "{said}");
         let nowhere = world.dir.path().join("gone");
-        let lost = Git::at(&nowhere, &nowhere, &nowhere).run(Call::new(["status"])).unwrap_err();
+        let lost = Git::at(&nowhere, &nowhere, &nowhere).run(GitCall::new(["status"])).unwrap_err();
         assert!(!matches!(lost, GitError::Missing), "a missing directory is not a missing git: {lost}");
     }
 }
@@ -262,10 +262,13 @@ hermetic! {
 #[test]
 fn a_missing_git_is_an_error_with_a_sentence() {
     if !crate::support::inside() {
-        return crate::support::run_inside_with("git::evil::a_missing_git_is_an_error_with_a_sentence", "/nonexistent");
+        return crate::support::run_inside_with(
+            "git::hostile::a_missing_git_is_an_error_with_a_sentence",
+            "/nonexistent",
+        );
     }
     let dir = std::env::temp_dir();
-    let error = Git::at(&dir, &dir, &dir).run(Call::new(["status"])).unwrap_err();
+    let error = Git::at(&dir, &dir, &dir).run(GitCall::new(["status"])).unwrap_err();
     assert!(matches!(error, GitError::Missing), "{error}");
     assert!(error.to_string().contains("install git"), "{error}");
 }
@@ -349,7 +352,7 @@ hermetic! {
         write(bubble.path.join("a.txt"), "mine and theirs\n");
         world.commit("later", "not resolved against");
         let conflict = Conflict { base: met, files };
-        let wanted = Wanted { base_branch: "main", resolved: Some(&conflict), number: 1 };
+        let wanted = UpdateRequest { base_branch: "main", resolved: Some(&conflict), number: 1 };
         let done = pairflow_engine::git::update(&bubble, &wanted).unwrap();
         assert_eq!((&done.base, &done.before), (&base, &before), "the base that was resolved, the work before that");
         assert_eq!((read(bubble.path.join("a.txt")), read(bubble.path.join("other"))), ("mine and theirs\n".into(), "base's".into()));
@@ -362,7 +365,7 @@ hermetic! {
         write(bubble.path.join("a.txt"), "mine\n");
         let base = world.commit("a.txt", "theirs\n");
         let conflict = Conflict { base, files: vec!["b.txt".into()] };
-        let wanted = Wanted { base_branch: "main", resolved: Some(&conflict), number: 1 };
+        let wanted = UpdateRequest { base_branch: "main", resolved: Some(&conflict), number: 1 };
         let error = pairflow_engine::git::update(&bubble, &wanted).unwrap_err();
         assert!(matches!(&error, GitError::UpdateConflict { files, .. } if files == &["a.txt"]), "{error}");
         assert_eq!(read(bubble.path.join("a.txt")), "mine\n");
@@ -376,7 +379,7 @@ hermetic! {
             world.git(&["switch", "--quiet", "main"]);
             let base = world.commit("theirs", "base's");
             let id = "b2".parse().unwrap();
-            let request = Request {
+            let request = WorkspaceRequest {
                 repo: &world.repo,
                 id: &id,
                 mode,
@@ -402,7 +405,7 @@ hermetic! {
         world.git(&["switch", "--quiet", "main"]);
         world.commit("a.txt", "theirs\n");
         let id = "b2".parse().unwrap();
-        let request = Request {
+        let request = WorkspaceRequest {
             repo: &world.repo,
             id: &id,
             mode: WorkMode::Worktree,

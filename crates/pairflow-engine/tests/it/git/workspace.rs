@@ -9,9 +9,9 @@ use pairflow_core::facts::FileChange;
 use pairflow_core::ids::TreeId;
 use pairflow_core::rules::WorkMode;
 use pairflow_core::time::Timestamp;
-use pairflow_engine::git::{GitError, Head, Repo, Workspace, changes, diff_text, head, observe, take};
+use pairflow_engine::git::{GitError, GitHead, Repo, Worktree, changes, diff_text, head, observe, take};
 use pairflow_engine::workspace::{
-    Archived, DeleteRequest, Request, Scratch, WorkspaceError, delete, prepare, remove, restore,
+    Archived, DeleteRequest, Scratch, WorkspaceError, WorkspaceRequest, delete, prepare, remove, restore,
 };
 
 use crate::support::{World, git, git_ok, hermetic, read, write};
@@ -25,7 +25,7 @@ fn unfinished(world: &World, id: &str) {
     std::fs::write(mark_path(world, id), text).unwrap();
 }
 
-fn archive(world: &World, id: &str, workspace: &pairflow_engine::git::Workspace) -> Result<Archived, WorkspaceError> {
+fn archive(world: &World, id: &str, workspace: &pairflow_engine::git::Worktree) -> Result<Archived, WorkspaceError> {
     let branch = &format!("bubble/{id}");
     let now = Timestamp::from_millis(1_771_677_296_000);
     let id = &id.parse().unwrap();
@@ -106,7 +106,7 @@ hermetic! {
         assert_eq!(made.common_dir, world.repo.common_dir);
         assert_eq!(made.base.0, world.git(&["rev-parse", "main"]));
         assert_eq!(made.base_tree, TreeId(world.git(&["rev-parse", "main^{tree}"])));
-        assert_eq!(head(&made.git_dir), Head::Branch("bubble/b1".into()));
+        assert_eq!(head(&made.git_dir), GitHead::Branch("bubble/b1".into()));
         assert_eq!(read(made.path.join("a.txt")), read(world.root().join("a.txt")));
         assert!(!git_ok(world.root(), &["config", "--get-regexp", "^branch\\.bubble"]), "nothing is tracked");
     }
@@ -141,9 +141,9 @@ hermetic! {
         assert!(world.has_branch("bubble/b1") && !world.expected_path("b1").exists());
         world.git(&["branch", "team"]);
         let id = "b2".parse().unwrap();
-        let request = Request { repo: &world.repo, id: &id, mode: WorkMode::Worktree, base_branch: "main", continues: None, bubble_branch: "team/b2" };
+        let request = WorkspaceRequest { repo: &world.repo, id: &id, mode: WorkMode::Worktree, base_branch: "main", continues: None, bubble_branch: "team/b2" };
         assert!(matches!(prepare(&request), Err(WorkspaceError::BranchBlocked { other, .. }) if other == "team"));
-        let request = Request { bubble_branch: "bad..name", ..request };
+        let request = WorkspaceRequest { bubble_branch: "bad..name", ..request };
         assert!(matches!(prepare(&request), Err(WorkspaceError::BadBranchName { .. })));
     }
 
@@ -217,7 +217,7 @@ hermetic! {
         let made = world.try_prepare("c1", WorkMode::Clone).unwrap();
         assert_eq!(made.git_dir, made.common_dir);
         assert!(!made.git_dir.join("objects/info/alternates").exists());
-        assert_eq!(head(&made.git_dir), Head::Branch("bubble/c1".into()));
+        assert_eq!(head(&made.git_dir), GitHead::Branch("bubble/c1".into()));
         assert_eq!(git(&made.path, &["remote", "get-url", "origin"]), world.root().to_str().unwrap());
         assert!(!git_ok(&made.path, &["push", "--quiet", "origin", "bubble/c1"]));
         assert!(!world.has_branch("bubble/c1"));
@@ -432,7 +432,7 @@ struct Seen {
     patch: String,
 }
 
-fn look(bubble: &Workspace, base: &TreeId) -> Result<Seen, String> {
+fn look(bubble: &Worktree, base: &TreeId) -> Result<Seen, String> {
     let said = |error: pairflow_engine::git::GitError| error.to_string();
     let tree = observe(bubble).map_err(said)?;
     let files = changes(&bubble.git(), base, &tree).map_err(said)?;
@@ -442,7 +442,7 @@ fn look(bubble: &Workspace, base: &TreeId) -> Result<Seen, String> {
 
 /// Work of every kind that a setting could hide: text, line ends, modes, links, renames, large and binary files, a moved
 /// submodule and a new one's files.
-fn work() -> (World, World, Workspace, TreeId) {
+fn work() -> (World, World, Worktree, TreeId) {
     let (world, other) = (World::new(), World::new());
     let url = other.root().to_str().unwrap();
     git(world.root(), &["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", url, "lib"]);
@@ -506,12 +506,7 @@ fn named(world: &World, name: &str, text: &str) -> String {
 }
 
 /// Tries settings in a configuration file. One that git cannot read is told as an error, never as something else.
-fn hides_nothing(
-    (bubble, base): (&Workspace, &TreeId),
-    config: &Path,
-    seen: &Seen,
-    text: &str,
-) -> Result<bool, String> {
+fn hides_nothing((bubble, base): (&Worktree, &TreeId), config: &Path, seen: &Seen, text: &str) -> Result<bool, String> {
     let before = std::fs::read(config).unwrap_or_default();
     let mut all = before.clone();
     all.extend_from_slice(text.as_bytes());

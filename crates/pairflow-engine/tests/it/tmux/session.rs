@@ -251,7 +251,7 @@ fn a_configuration_with_faults_neither_hinders_nor_covers_the_first_pane() {
 fn without_a_usable_session_the_configuration_is_left_out_and_that_is_said() {
     for config in ["kill-server", "set -s command-alias[90] new-session='kill-session'"] {
         let why = works(config).unwrap_or_else(|| panic!("{config:?} was survived"));
-        assert!(why.starts_with("tmux was started without the person's configuration, since with it:"), "{why}");
+        assert!(why.starts_with("tmux was started without your configuration, because with it:"), "{why}");
     }
 }
 

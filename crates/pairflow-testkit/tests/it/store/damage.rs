@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Envelope;
 use pairflow_core::log::frame::{LineError, MAX_LINE};
-use pairflow_engine::store::{Repaired, Source, Storage, StoreError};
+use pairflow_engine::store::{Repaired, StateSource, Storage, StoreError};
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::store::{
     Counter, NOW, Sample, agree, bubble, files, fold, goes_on, harm_caches, history, log_on, lose_power, moment,
@@ -307,9 +307,9 @@ fn load_after_crash<M: Sample>() {
     let (disk, acked, _) = sample::<M>();
     let log = log_on::<M>(disk.clone());
     let loaded = log.load().unwrap();
-    assert_eq!((loaded.from, loaded.state), (Source::Tail, fold::<M>(&acked)));
-    assert_eq!(log.refresh().unwrap().from, Source::Tail);
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!((loaded.from, loaded.state), (StateSource::Tail, fold::<M>(&acked)));
+    assert_eq!(log.refresh().unwrap().from, StateSource::Tail);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn make_cache_again<M: Sample>() {
     let history = history::<M>(5);
     let log = log_on::<M>(history.disk.clone());
     history.disk.erase(&files::<M>().state());
-    assert_eq!(log.refresh().unwrap().from, Source::Log);
+    assert_eq!(log.refresh().unwrap().from, StateSource::Log);
     assert_eq!(history.disk.read(&files::<M>().state()).unwrap().as_ref(), history.caches.last());
 }
 
@@ -359,11 +359,11 @@ fn load_and_refresh<M: Sample>() {
     assert!(history.disk.stat(&files::<M>().state()).unwrap().is_none());
     let held = log.lock(NOW).unwrap();
     history.disk.erase(&files::<M>().state());
-    assert_eq!(log.refresh().unwrap().from, Source::Log);
+    assert_eq!(log.refresh().unwrap().from, StateSource::Log);
     assert!(history.disk.stat(&files::<M>().state()).unwrap().is_none(), "somebody else holds the lock");
     drop(held);
     log.refresh().unwrap();
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
 }
 
 #[test]

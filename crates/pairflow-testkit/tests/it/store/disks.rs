@@ -10,7 +10,7 @@ use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Envelope;
 use pairflow_engine::store::storage::LockMode;
 use pairflow_engine::store::{
-    Appended, ArtifactError, Artifacts, Log, LogFiles, RealDisk, Repaired, Source, Storage, StoreError,
+    Appended, ArtifactError, Artifacts, Log, LogFiles, RealDisk, Repaired, StateSource, Storage, StoreError,
 };
 use pairflow_testkit::disk::{Fault, FaultyDisk, SimDisk};
 use pairflow_testkit::store::{
@@ -29,10 +29,10 @@ fn created(root: &Path) -> Log {
 }
 
 #[test]
-fn a_log_is_written_read_torn_and_mended() {
+fn a_log_is_written_read_torn_and_repaired() {
     let dir = tempfile::tempdir().unwrap();
     let log = created(dir.path());
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
     let added = log.lock(NOW).unwrap().append(&[question("a"), question("b")], moment(1)).unwrap();
     assert_eq!(added.iter().map(|envelope| envelope.seq).collect::<Vec<_>>(), [2, 3]);
     let path = log.files().transcript();
@@ -70,16 +70,16 @@ fn files_and_directories_are_the_owners_alone() {
 fn an_untouched_log_is_not_read_and_a_touched_one_is_read_whole() {
     let dir = tempfile::tempdir().unwrap();
     let log = created(dir.path());
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
     let path = log.files().transcript();
     let bytes = fs::read(&path).unwrap();
     fs::write(&path, &bytes).unwrap();
     // Clocks of file systems are coarse: what is done at once may look as if it was done before.
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(1);
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_modified(later).unwrap();
-    assert_eq!(log.load().unwrap().from, Source::Log);
+    assert_eq!(log.load().unwrap().from, StateSource::Log);
     log.refresh().unwrap();
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
 }
 
 #[test]
@@ -413,7 +413,7 @@ fn kill_recovery<M: Sample>(disk: &SimDisk, left: &[Envelope<M::Body>]) -> u64 {
     0
 }
 
-/// Whoever takes the lock may act upon what it sees: from then on it must survive, even if its writer was killed
+/// A process that takes the lock may act on what it sees: from then on it must survive, even if its writer was killed
 /// before it was synced.
 fn seen_under_the_lock_stays<M: Sample>(disk: &SimDisk, left: &[Envelope<M::Body>]) {
     for seed in 0..8 {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::log::Event;
-use pairflow_core::log::seal::{Judged, SealState};
-use pairflow_engine::store::{Foreign, Log, LogFiles, RealDisk, Registry, Source, Standing, Storage, StoreError};
+use pairflow_core::log::seal::{JudgedSeals, SealState};
+use pairflow_engine::store::{Foreign, Log, LogFiles, RealDisk, Registry, StateSource, Storage, StoreError};
 use pairflow_testkit::disk::SimDisk;
 use pairflow_testkit::store::{
     Counted, Counter, Dated, NOW, Sample, agree, bubble, dated, fold, goes_on, log_on, moment, transcript,
@@ -38,10 +38,7 @@ fn read(disk: &SimDisk, path: &Path) -> Vec<u8> {
 }
 
 fn why<M: Sample>(log: &Log<M>) -> Foreign {
-    match log.standing().unwrap() {
-        Standing::Foreign(why) => why,
-        Standing::Own => panic!("it is foreign"),
-    }
+    log.foreign().unwrap().expect("it is foreign")
 }
 
 #[test]
@@ -53,22 +50,22 @@ fn a_copied_log_is_foreign_until_it_is_adopted_and_the_original_stays_own() {
 fn adopt_copy<M: Sample>() {
     let (disk, log) = own::<M>();
     let key = registry(&disk, "/mine").key().unwrap().unwrap();
-    let sealed = |appends| Judged { worst: SealState::Own, appends };
-    assert_eq!((log.standing().unwrap(), log.seals(&key).unwrap()), (Standing::Own, (sealed(3), 0)));
+    let sealed = |appends| JudgedSeals { worst: SealState::Own, appends };
+    assert_eq!((log.foreign().unwrap(), log.seals(&key).unwrap()), (None, (sealed(3), 0)));
     let copy = log_of::<M>(&disk, "/copy", "/mine");
     for dir in copy.files().dir.ancestors().collect::<Vec<_>>().into_iter().rev() {
         disk.create_dir(dir).unwrap();
     }
     disk.plant(&copy.files().transcript(), &read(&disk, &log.files().transcript()));
-    assert_eq!(why(&copy), Foreign::Copy { of: PathBuf::from("/repo") });
+    assert_eq!(why(&copy), Foreign::Copy(PathBuf::from("/repo")));
     assert!(matches!(copy.lock(NOW), Err(StoreError::Foreign { .. })));
     let before = agree(&copy).unwrap();
     let shown = copy.examine().unwrap().unwrap();
     assert_eq!(shown.state, fold::<M>(&before));
     drop(copy.adopt(&shown, &[M::adoption("/copy")], moment(5)).unwrap());
-    assert_eq!((copy.standing().unwrap(), copy.seals(&key).unwrap()), (Standing::Own, (sealed(1), 3)));
+    assert_eq!((copy.foreign().unwrap(), copy.seals(&key).unwrap()), (None, (sealed(1), 3)));
     assert_eq!(copy.examine().unwrap(), None);
-    assert_eq!(log.standing().unwrap(), Standing::Own);
+    assert_eq!(log.foreign().unwrap(), None);
     let adopted = copy.envelopes().unwrap();
     assert_eq!(adopted[..before.len()], before[..]);
     goes_on(&copy, &adopted);
@@ -83,14 +80,14 @@ fn another_users_log_is_foreign_and_their_cache_is_not_believed() {
 
 fn share_log<M: Sample>() {
     let (disk, log) = own::<M>();
-    assert_eq!(log.load().unwrap().from, Source::Cache);
+    assert_eq!(log.load().unwrap().from, StateSource::Cache);
     let theirs = log_of::<M>(&disk, "/repo", "/theirs");
     assert_eq!(why(&theirs), Foreign::Unknown);
-    assert_eq!(theirs.load().unwrap().from, Source::Log);
+    assert_eq!(theirs.load().unwrap().from, StateSource::Log);
     let shown = theirs.examine().unwrap().unwrap();
     drop(theirs.adopt(&shown, &[M::adoption("/repo")], moment(5)).unwrap());
-    assert_eq!(theirs.standing().unwrap(), Standing::Own);
-    assert_eq!(why(&log), Foreign::Forged { seal: SealState::OtherKey });
+    assert_eq!(theirs.foreign().unwrap(), None);
+    assert_eq!(why(&log), Foreign::Forged(SealState::OtherKey));
     theirs.verify().unwrap();
 }
 
@@ -112,11 +109,11 @@ fn forge<M: Sample>() {
     let forged = changed(&|disk| {
         log_on::<M>(disk.clone()).lock(NOW).unwrap().append(&[M::event("forged")], moment(7)).unwrap();
     });
-    assert_eq!(why(&forged), Foreign::Forged { seal: SealState::Unsealed });
+    assert_eq!(why(&forged), Foreign::Forged(SealState::Unsealed));
     let bytes = read(&start, &transcript::<M>());
     let cut = bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
     let shortened = changed(&|disk| disk.overwrite(&transcript::<M>(), &bytes[..cut]));
-    assert_eq!(why(&shortened), Foreign::RolledBack { known: 4 });
+    assert_eq!(why(&shortened), Foreign::RolledBack(4));
     let replaced = changed(&|disk| {
         disk.erase(&transcript::<M>());
         drop(log_on::<M>(disk.clone()).create(&vec![M::event("another"); 9], moment(7)).unwrap());
@@ -136,7 +133,7 @@ fn machines_with_the_same_name_have_logs_locks_and_records_of_their_own() {
     drop(counter.create(&[Counter::event("first")], moment(0)).unwrap());
     counter.lock(NOW).unwrap().append(&[Counter::event("second")], moment(1)).unwrap();
     drop(held);
-    assert_eq!((bubble.standing().unwrap(), counter.standing().unwrap()), (Standing::Own, Standing::Own));
+    assert_eq!((bubble.foreign().unwrap(), counter.foreign().unwrap()), (None, None));
     assert_eq!((bubble.load().unwrap().head.seq, counter.load().unwrap().state.total), (1, 2));
 }
 
@@ -171,7 +168,7 @@ fn open_dated<M: Sample>(reads: u32) {
             let StoreError::OtherFormat { found, read, .. } = error else { panic!("way {n}: {error}") };
             assert_eq!((found, read), (9, reads));
         }
-        assert_eq!(log.standing().is_ok(), registered, "one's own is read before anything is done for it");
+        assert_eq!(log.foreign().is_ok(), registered, "one's own is read before anything is done for it");
         assert_eq!(read(&disk, &transcript::<M>()), before);
     }
 }

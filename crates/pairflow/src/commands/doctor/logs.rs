@@ -1,26 +1,26 @@
-//! The logs of the bubbles: looked at byte by byte, repaired on request.
+//! Checks every byte of the bubbles' logs, and repairs them on request.
 
 use std::path::Path;
 
 use pairflow_core::bubble::{BubbleState, StateName};
 use pairflow_core::config::Layer;
-use pairflow_core::counted::counted;
+use pairflow_core::text::counted;
 use pairflow_engine::engine::{Bubble, EngineError, Listed};
 use pairflow_engine::git::GitError;
-use pairflow_engine::store::{CacheStand, Foreign, Salvage, StoreError};
+use pairflow_engine::store::{CacheCondition, Foreign, Salvage, StoreError};
 use pairflow_engine::supervisor_client::Client;
 use pairflow_engine::verbs::RepairOutcome;
 
-use super::report::Report;
-use crate::app::{App, Reach, fits, quoted};
+use super::Report;
+use crate::app::{App, RepoScope, fits, quoted};
 use crate::commands::status;
 use crate::exit::CommandError;
 use crate::out::Out;
 
 /// Checks every byte of every log in reach, and each bubble's own configuration.
-pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), CommandError> {
+pub(super) fn look(app: &App, repo_scope: &RepoScope, report: &mut Report) -> Result<(), CommandError> {
     let (mut sound, mut all) = (0, 0);
-    for found in app.found(reach)? {
+    for found in app.found(repo_scope)? {
         let bubbles = match found.bubbles {
             Ok(bubbles) => bubbles,
             Err(error) => {
@@ -28,20 +28,20 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
                 continue;
             }
         };
-        // What is wrong with the repository's own file has been told once.
+        // Errors in the repository's file were reported already.
         let shared = app.layers(&found.root, None, Layer::default()).is_ok();
         for listed in bubbles {
             all += 1;
-            sound += usize::from(log(reach, &listed.bubble, report));
+            sound += usize::from(log(repo_scope, &listed.bubble, report));
             if let Some(why) = &listed.foreign {
-                let notice = listed.bubble.notice_of(why).map(|line| reach.line(&line, &found.root));
+                let notice = listed.bubble.notice_of(why).map(|line| repo_scope.line(&line, &found.root));
                 let what = format!("foreign: {}", notice.why);
                 report.warning(&format!("bubble {}", listed.bubble.id), &what, Some(&notice.next));
                 continue;
             }
             match &listed.state {
                 Ok(state) if state.phase.is_final() => leftovers(&listed.bubble, report),
-                Ok(state) => worktree(reach, &listed.bubble, state, report),
+                Ok(state) => worktree(repo_scope, &listed.bubble, state, report),
                 Err(_) => {}
             }
             if shared {
@@ -52,18 +52,18 @@ pub(super) fn look(app: &App, reach: &Reach, report: &mut Report) -> Result<(), 
     }
     match all {
         0 => report.ok("bubbles", "there are none"),
-        _ if sound == all => report.ok("bubbles", &format!("{all}, every log is sound")),
+        _ if sound == all => report.ok("bubbles", &format!("{all}, all logs are valid")),
         _ => {}
     }
     Ok(())
 }
 
-/// Names a worktree that is gone or cannot be used, of a bubble that still goes on.
-fn worktree(reach: &Reach, bubble: &Bubble, state: &BubbleState, report: &mut Report) {
+/// Reports a worktree that is gone or unusable, if the bubble is active.
+fn worktree(repo_scope: &RepoScope, bubble: &Bubble, state: &BubbleState, report: &mut Report) {
     let Some(problem) = bubble.worktree_problem(state) else { return };
-    let next = reach.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
+    let next = repo_scope.line(&format!("pairflow resume {}", bubble.id), bubble.control.repo());
     let found = match problem {
-        GitError::WorktreeGone { path } => format!("{} is gone", path.display()),
+        GitError::WorktreeGone(path) => format!("{} is gone", path.display()),
         other => other.to_string(),
     };
     report.problem(&format!("worktree of {}", bubble.id), &found, Some(&next));
@@ -71,10 +71,10 @@ fn worktree(reach: &Reach, bubble: &Bubble, state: &BubbleState, report: &mut Re
 
 /// Names what still runs for a bubble that is over; a supervisor that looks at it ends that.
 fn leftovers(bubble: &Bubble, report: &mut Report) {
-    let (left, id) = (bubble.left(), &bubble.id);
+    let (left, id) = (bubble.running_processes(), &bubble.id);
     if !left.is_nothing() {
         let runs = if left.programs > 1 { "run" } else { "runs" };
-        let found = format!("bubble {id} is over, but {left} of it still {runs}");
+        let found = format!("bubble {id} has ended, but {left} of it still {runs}");
         report.warning(&format!("agents of {id}"), &found, Some("pairflow supervise"));
     }
 }
@@ -83,16 +83,16 @@ fn leftovers(bubble: &Bubble, report: &mut Report) {
 fn strays(app: &App, root: &Path, report: &mut Report) -> Result<(), CommandError> {
     for path in app.engine()?.strays(root)? {
         let name = path.display().to_string();
-        let found = format!("{name} is no bubble: it has no log");
-        report.warning("stray", &found, Some(&format!("look into it, and move it away: ls -A {}", quoted(&name))));
+        let found = format!("{name} is not a bubble: it has no log");
+        report.warning("stray", &found, Some(&format!("inspect it and move it away: ls -A {}", quoted(&name))));
     }
     Ok(())
 }
 
 /// Checks one log; returns whether nothing is wrong with it.
-fn log(reach: &Reach, bubble: &Bubble, report: &mut Report) -> bool {
+fn log(repo_scope: &RepoScope, bubble: &Bubble, report: &mut Report) -> bool {
     let what = format!("log of {}", bubble.id);
-    let repair = reach.line("pairflow doctor --repair", bubble.control.repo());
+    let repair = repo_scope.line("pairflow doctor --repair", bubble.control.repo());
     let verified = bubble.log().verify();
     let sound = verified.is_ok();
     match verified {
@@ -104,7 +104,7 @@ fn log(reach: &Reach, bubble: &Bubble, report: &mut Report) -> bool {
         }
         Err(error @ StoreError::Damaged { .. }) => report.damage(&what, &error.to_string(), &repair),
         Err(error @ StoreError::Gone { .. }) => {
-            let next = format!("put transcript.ndjson back from a copy into {}", bubble.dir().display());
+            let next = format!("restore transcript.ndjson from a backup to {}", bubble.dir().display());
             report.damage(&what, &error.to_string(), &next);
         }
         Err(error @ (StoreError::Torn { .. } | StoreError::Unterminated { .. })) => {
@@ -126,16 +126,16 @@ fn own_config(app: &App, bubble: &Bubble, report: &mut Report) {
             report.problem(
                 &what,
                 &error.message,
-                Some(&format!("correct the file, then: pairflow config explain {}", bubble.id)),
+                Some(&format!("fix the file, then run: pairflow config explain {}", bubble.id)),
             );
         }
     }
 }
 
 /// Repairs every log in reach that is damaged or torn, after a yes for each.
-pub(super) fn repair(app: &App, reach: &Reach, yes: bool, out: &mut Out) -> Result<(), CommandError> {
+pub(super) fn repair(app: &App, repo_scope: &RepoScope, yes: bool, out: &mut Out) -> Result<(), CommandError> {
     rebuild(app, out)?;
-    for found in app.found(reach)? {
+    for found in app.found(repo_scope)? {
         for listed in found.bubbles?.into_iter().filter(repairable) {
             let bubble = listed.bubble;
             match bubble.log().verify() {
@@ -160,9 +160,9 @@ fn rebuild(app: &App, out: &mut Out) -> Result<(), CommandError> {
     let registry = app.engine()?.registry();
     for path in registry.damaged().map_err(StoreError::from).map_err(EngineError::from)? {
         match registry.rebuild(&path) {
-            Ok(Some(bubble)) => out.note(format_args!("{}: wrote {} again", bubble.id, path.display())),
+            Ok(Some(bubble)) => out.note(format_args!("{}: rewrote {}", bubble.id, path.display())),
             _ => out.note(format_args!(
-                "{} cannot be written again; move it away, then in its repository: pairflow adopt --all",
+                "{} cannot be rewritten; move it away, then run in its repository: pairflow adopt --all",
                 path.display()
             )),
         }
@@ -179,34 +179,34 @@ fn repairable(listed: &Listed) -> bool {
 fn salvage(app: &App, bubble: &Bubble, foreign: bool, yes: bool, out: &mut Out) -> Result<(), CommandError> {
     let id = &bubble.id;
     let before = match bubble.log().state_file() {
-        Ok(CacheStand::Says { state, .. }) => Some(state.phase.name()),
+        Ok(CacheCondition::Says { state, .. }) => Some(state.phase.name()),
         _ => None,
     };
     let Some(prospect) = bubble.log().salvageable().map_err(EngineError::from)? else { return Ok(()) };
     let question = format!(
-        "Of {id} {} can be kept and {} given up{}. Keep the lines before the damage and move the whole log of {id} aside?",
+        "{id}: {} can be kept, {} lost{}. Keep the lines before the damage and move the damaged log to quarantine?",
         counted(prospect.envelopes, "line"),
-        if prospect.lost == 1 { "1 is".to_owned() } else { format!("{} are", prospect.lost) },
+        prospect.lost,
         states("; it was", before, "will be", named(&prospect)),
     );
-    app.insist(out, yes, &question)?;
+    app.require_yes(out, yes, &question)?;
     let RepairOutcome { salvage, paused } = bubble.repair()?;
     let Some(moved) = &salvage.moved else { return Ok(()) };
     let moved = moved.display();
     if salvage.envelopes == 0 {
         let lost = counted(salvage.lost, "line");
         out.note(format_args!(
-            "{id}: nothing could be kept, so the bubble is gone, with {lost}; the damaged log is in {moved}"
+            "{id}: nothing could be kept; the bubble and {lost} are lost; the damaged log is in {moved}"
         ));
         return Ok(());
     }
     out.note(format_args!(
-        "{id}: kept {} ({} bytes) and gave up {}{}{}; the damaged log is in {moved}",
+        "{id}: kept {} ({} bytes), lost {}{}{}; the damaged log is in {moved}",
         counted(salvage.envelopes, "line"),
         salvage.bytes,
         salvage.lost,
         states("; it was", before, "is", named(&salvage)),
-        if paused { ", paused, so that nothing goes on by itself" } else { "" },
+        if paused { ", paused until you resume it" } else { "" },
     ));
     if foreign {
         out.next(format_args!("pairflow adopt {id}"));
@@ -229,8 +229,8 @@ fn states(was: &str, before: Option<StateName>, becomes: &str, after: Option<Sta
     }
 }
 
-/// Says how it goes on with a bubble whose log was repaired. The supervisor leaves a damaged bubble alone until somebody
-/// wakes it; `known` says that it stands where it stood, or waits in a pause.
+/// Prints the next steps for a repaired bubble. The supervisor ignores a damaged bubble until it is woken; `known` says
+/// that the repair did not change its state, or paused it.
 fn go_on(app: &App, bubble: &Bubble, known: bool, out: &mut Out) -> Result<(), CommandError> {
     let (id, state) = (&bubble.id, bubble.load()?.state);
     if known {
@@ -250,15 +250,15 @@ fn go_on(app: &App, bubble: &Bubble, known: bool, out: &mut Out) -> Result<(), C
 fn tell_mended(bubble: &Bubble, mended: &Salvage, out: &mut Out) {
     let (id, lines) = (&bubble.id, mended.envelopes);
     match &mended.moved {
-        // It was damaged between two looks, and nobody was asked: this says where everything is.
+        // It was damaged after the check, so there was no question: say where the damaged log is.
         Some(moved) => {
             out.note(format_args!("{id}: kept {}; the damaged log is in {}", counted(lines, "line"), moved.display()))
         }
         None => out.note(format_args!(
-            "{id}: repaired the end of the log; {} there",
+            "{id}: repaired the end of the log; {}",
             match lines {
-                1 => "its only line is".to_owned(),
-                _ => format!("all {lines} lines are"),
+                1 => "its only line was kept".to_owned(),
+                _ => format!("all {lines} lines were kept"),
             }
         )),
     }

@@ -64,7 +64,7 @@ fn a_branch_or_worktree_that_is_already_there_is_named_and_left_alone() {
     let place = home.root().join("work/.pairflow-worktrees/repo/b1");
     std::fs::create_dir_all(&place).unwrap();
     std::fs::write(place.join("precious.txt"), "mine").unwrap();
-    home.pairflow(&["start", "b1"]).ends(3).says("already exists and is not this bubble's");
+    home.pairflow(&["start", "b1"]).ends(3).says("already exists and does not belong to this bubble");
     assert_eq!(std::fs::read_to_string(place.join("precious.txt")).unwrap(), "mine");
     assert_eq!(home.status("b1")["state"], "CREATED");
     std::fs::remove_dir_all(&place).unwrap();

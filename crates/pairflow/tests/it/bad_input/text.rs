@@ -79,7 +79,7 @@ fn a_huge_task_becomes_an_artifact_and_the_bubble_runs() {
     let brief = std::fs::read_to_string(file(&home, "b1", "artifacts/brief-codex.md")).unwrap();
     assert!(brief.contains("artifact://") && brief.len() < 100_000, "{}", brief.len());
     let create = home.command(&["create", "--id", "b2", "--task", "-", "--test", "true"]);
-    fed(create, huge(9).as_bytes()).ends(2).says("longer than the 8 MiB");
+    fed(create, huge(9).as_bytes()).ends(2).says("the limit is 8 MiB");
 }
 
 #[test]
@@ -131,12 +131,12 @@ fn texts_that_have_no_artifact_are_refused_above_their_limit() {
     home.pairflow(&["approve", "b1", "--yes"]).ok();
     let before = lines(&home, "b1").len();
     let commit = home.command(&["commit", "b1", "--message", "-", "--yes"]);
-    fed(commit, huge(5).as_bytes()).ends(1).says("the commit message has").says("65536 are the most");
+    fed(commit, huge(5).as_bytes()).ends(1).says("the commit message is").says("the limit is 65536");
     let long = "x".repeat(100_000);
     home.pairflow(&["commit", "b1", "--override-scope", "--reason", &long, "--yes"])
         .ends(1)
-        .says("the reason has 100000 bytes");
-    home.pairflow(&["stop", "b1", "--yes", "--reason", &long]).ends(1).says("the reason has 100000 bytes");
+        .says("the reason is 100000 bytes");
+    home.pairflow(&["stop", "b1", "--yes", "--reason", &long]).ends(1).says("the reason is 100000 bytes");
     assert_eq!(lines(&home, "b1").len(), before);
     let message = huge(1).replace('\0', "");
     let message = message.lines().take(600).collect::<Vec<_>>().join("\n");
@@ -155,8 +155,8 @@ fn findings_have_titles_and_not_more_of_them_than_anybody_reads() {
         claude.pairflow(&args.iter().map(String::as_str).collect::<Vec<_>>())
     };
     let titled = |chars: usize| format!("P1:{}", "é".repeat(chars));
-    pass(&[titled(100), titled(501)]).ends(1).says("has 501 characters, and 500 are the most");
-    pass(&vec![titled(60_000); 10]).ends(1).says("500 are the most");
+    pass(&[titled(100), titled(501)]).ends(1).says("has 501 characters; the limit is 500");
+    pass(&vec![titled(60_000); 10]).ends(1).says("the limit is 500");
     pass(&vec!["P1:x".to_owned(); 101]).ends(1).says("101 findings are too many");
     assert_eq!(lines_of(&home, "b1", "PASS").len(), 1);
     let evil: Vec<String> = (0..100).map(|n| format!("P1:{n} {}", "\u{1b}\u{1}".repeat(240))).collect();
@@ -172,7 +172,7 @@ fn too_many_refs_and_too_long_keys_are_refused() {
     let refs: Vec<&str> = std::iter::repeat_n(["--ref", "done.txt"], 101).flatten().collect();
     let pass = ["pass", "--summary", "x", "--no-findings"];
     claude.pairflow(&[&pass[..], &refs].concat()).ends(1).says("101 refs are too many");
-    claude.pairflow(&[&pass[..], &["--key", &"k".repeat(201)]].concat()).ends(1).says("the key has 201 bytes");
+    claude.pairflow(&[&pass[..], &["--key", &"k".repeat(201)]].concat()).ends(1).says("the key is 201 bytes");
     claude.pairflow(&[&pass[..], &refs[..200], &["--key", &"k".repeat(200)]].concat()).ok();
 }
 
@@ -181,7 +181,7 @@ fn what_is_no_text_is_a_usage_error() {
     let home = home();
     let (_, claude) = handed_over(&home, "b1");
     let binary: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    let said = "is not UTF-8 text: the byte at offset 128";
+    let said = "is not UTF-8 text: invalid byte at offset 128";
     fed(claude.command(&["pass", "--no-findings", "--summary", "-"]), &binary).ends(2).says(said);
     fed(claude.command(&["ask-human", "--question", "-"]), &binary).ends(2).says(said);
     fed(home.command(&["create", "--id", "b2", "--test", "true", "--task", "-"]), &binary).ends(2).says(said);

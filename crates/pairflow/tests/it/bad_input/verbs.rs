@@ -10,7 +10,7 @@ fn a_wrong_id_is_a_usage_error() {
     let home = home();
     created(&home, "b1");
     for verb in ["status", "start", "inbox", "approve", "commit", "log", "verify", "resume", "diff"] {
-        home.pairflow(&[verb, "NOT AN ID"]).ends(2).says("'NOT AN ID' names no bubble");
+        home.pairflow(&[verb, "NOT AN ID"]).ends(2).says("'NOT AN ID' is not a bubble id");
     }
 }
 
@@ -93,7 +93,7 @@ fn empty_texts_are_usage_errors() {
     }
     codex.pairflow(&["pass"]).ends(2).says("--summary");
     // From stdin there is nothing to read.
-    codex.pairflow(&["pass", "--summary", "-"]).ends(2).says("the text of stdin is empty");
+    codex.pairflow(&["pass", "--summary", "-"]).ends(2).says("stdin is empty");
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn ok_merges_into_a_checkout_only_with_here() {
     home.pairflow(&["ok", "b1", "--yes", "--here"]).ends(2);
     home.pairflow(&["ok", "b1", "--yes", "--merge"])
         .ends(1)
-        .says("nothing was committed")
+        .says("Nothing was committed")
         .says("next: pairflow ok b1 --merge --here");
     assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL");
     std::fs::write(home.repo.join("README.md"), "edited\n").unwrap();
@@ -78,11 +78,11 @@ fn status_names_a_base_that_has_moved_and_what_merging_leads_to() {
     let objects = || home.git(&["count-objects"]);
     home.commit("other.txt", "x\n", "main moves on");
     let before = objects();
-    home.pairflow(&["status", "b1"]).ok().says("main has moved by 1 commit since; it merges without a conflict");
+    home.pairflow(&["status", "b1"]).ok().says("main has moved by 1 commit; it merges without conflicts");
     home.commit("done.txt", "done otherwise\n", "and again");
     home.pairflow(&["status", "b1"])
         .ok()
-        .says("main has moved by 2 commits since; merging conflicts in done.txt,")
+        .says("main has moved by 2 commits; merging it conflicts in done.txt;")
         .says("'pairflow update b1'");
     let moved = home.status("b1")["base_moved"].clone();
     assert_eq!(moved, serde_json::json!({"commits": 2, "conflicts": ["done.txt"]}));
@@ -123,7 +123,7 @@ fn an_update_of_merged_work_makes_no_further_bubble() {
     done(&home, "b1");
     home.pairflow(&["merge", "b1", "--here", "--yes"]).ok();
     home.commit("more.txt", "more\n", "main moves on");
-    home.pairflow(&["update", "b1"]).ok().says("main has the work of bubble b1 already");
+    home.pairflow(&["update", "b1"]).ok().says("main already has the work of bubble b1");
     let list = home.pairflow(&["list"]).ok();
     assert!(!list.stdout.contains("b1-2"), "{list:?}");
 }

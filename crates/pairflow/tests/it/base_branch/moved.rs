@@ -31,7 +31,7 @@ fn finished_work_goes_on_when_its_base_has_moved() {
     let text = std::fs::read_to_string(format!("{worktree}/done.txt")).unwrap();
     assert!(text.contains("<<<<<<<") && text.contains("theirs") && text.contains("done"), "{text}");
     let brief = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/x-2/artifacts/brief-codex.md")).unwrap();
-    assert!(brief.contains("resolve the markers in done.txt"), "{brief}");
+    assert!(brief.contains("resolve the conflict markers in done.txt"), "{brief}");
     finish(&home, "x-2", &[("done.txt", "done and theirs\n")]);
     assert_eq!(home.git(&["rev-parse", "bubble/x-2^"]), home.git(&["rev-parse", "main"]));
     home.pairflow(&["merge", "x-2", "--here", "--yes"]).ok();
@@ -79,10 +79,7 @@ fn a_conflict_of_finished_work_that_the_person_resolved_is_where_the_next_bubble
     home.commit("other.txt", "theirs\n", "and on");
     home.pairflow(&["update", "x", "--resolved"]).ends(1).says("nobody has edited done.txt");
     std::fs::write(worktree.join("done.txt"), "done and theirs\n").unwrap();
-    home.pairflow(&["update", "x", "--resolved"])
-        .ok()
-        .says("as you resolved it in its worktree")
-        .says("pairflow start x-2");
+    home.pairflow(&["update", "x", "--resolved"]).ok().says("as you resolved it").says("pairflow start x-2");
     home.pairflow(&["start", "x-2"]).ok();
     home.wait_for_turn("x-2", "codex");
     let worktree = home.agent("x-2", "codex").worktree;

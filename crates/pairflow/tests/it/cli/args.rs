@@ -38,11 +38,11 @@ fn every_bubble_command_takes_the_id_both_ways_and_a_repository() {
     both::<inbox::InboxArgs>(|args| args.bubble.typed(), &["--json"]);
     both::<reply::ReplyArgs>(|args| args.bubble.typed(), &["--message", "yes"]);
     both::<approve::ApproveArgs>(|args| args.bubble.typed(), &[]);
-    both::<request_rework::RequestReworkArgs>(|args| args.bubble.typed(), &["--message", "no"]);
+    both::<approve::RequestReworkArgs>(|args| args.bubble.typed(), &["--message", "no"]);
     both::<commit::CommitArgs>(|args| args.bubble.typed(), &[]);
     both::<open::OpenArgs>(|args| args.bubble.typed(), &[]);
     both::<stop::StopArgs>(|args| args.bubble.typed(), &["--yes"]);
-    both::<resume::ResumeArgs>(|args| args.bubble.typed(), &[]);
+    both::<pause::ResumeArgs>(|args| args.bubble.typed(), &[]);
     both::<pause::PauseArgs>(|args| args.bubble.typed(), &[]);
     both::<watchdog::WatchdogArgs>(|args| args.bubble.typed(), &["--json"]);
     both::<log::LogArgs>(|args| args.bubble.typed(), &["--json"]);
@@ -164,11 +164,11 @@ fn pass_refuses_what_makes_no_sense() {
 
 #[test]
 fn the_other_agent_verbs_need_their_text() {
-    assert_eq!(parse::<ask_human::AskHumanArgs>(&["--question", "may I?"]).unwrap().question, "may I?");
-    assert_eq!(refused::<ask_human::AskHumanArgs>(&["--question", ""]), ErrorKind::ValueValidation);
-    assert_eq!(refused::<ask_human::AskHumanArgs>(&[]), ErrorKind::MissingRequiredArgument);
-    assert_eq!(parse::<converged::ConvergedArgs>(&["--summary", "done"]).unwrap().summary, "done");
-    assert_eq!(refused::<converged::ConvergedArgs>(&["--summary", " "]), ErrorKind::ValueValidation);
+    assert_eq!(parse::<pass::AskHumanArgs>(&["--question", "may I?"]).unwrap().question, "may I?");
+    assert_eq!(refused::<pass::AskHumanArgs>(&["--question", ""]), ErrorKind::ValueValidation);
+    assert_eq!(refused::<pass::AskHumanArgs>(&[]), ErrorKind::MissingRequiredArgument);
+    assert_eq!(parse::<pass::ConvergedArgs>(&["--summary", "done"]).unwrap().summary, "done");
+    assert_eq!(refused::<pass::ConvergedArgs>(&["--summary", " "]), ErrorKind::ValueValidation);
 }
 
 #[test]
@@ -178,13 +178,10 @@ fn human_decisions_are_typed() {
     assert_eq!(refused::<reply::ReplyArgs>(&["-m", "go", "--decision", "maybe"]), ErrorKind::InvalidValue);
     assert_eq!(refused::<reply::ReplyArgs>(&["b1"]), ErrorKind::MissingRequiredArgument);
     let line = ["b1", "-m", "again", "--reject", "--finding", "F3", "--finding", "F12"];
-    let args: request_rework::RequestReworkArgs = parse(&line).unwrap();
+    let args: approve::RequestReworkArgs = parse(&line).unwrap();
     assert_eq!(args.findings.iter().map(ToString::to_string).collect::<Vec<_>>(), ["F3", "F12"]);
     assert!(args.reject);
-    assert_eq!(
-        refused::<request_rework::RequestReworkArgs>(&["-m", "x", "--finding", "3"]),
-        ErrorKind::ValueValidation
-    );
+    assert_eq!(refused::<approve::RequestReworkArgs>(&["-m", "x", "--finding", "3"]), ErrorKind::ValueValidation);
 }
 
 #[test]
@@ -208,9 +205,9 @@ fn start_diff_and_env_take_their_values() {
 
 #[test]
 fn new_takes_words_with_or_without_quotes() {
-    assert_eq!(parse::<new::NewArgs>(&["fix login race"]).unwrap().text, ["fix login race"]);
-    assert_eq!(parse::<new::NewArgs>(&["fix", "login", "--pair", "a,b"]).unwrap().text, ["fix", "login"]);
-    assert!(parse::<new::NewArgs>(&[]).unwrap().text.is_empty());
+    assert_eq!(parse::<create::NewArgs>(&["fix login race"]).unwrap().text, ["fix login race"]);
+    assert_eq!(parse::<create::NewArgs>(&["fix", "login", "--pair", "a,b"]).unwrap().text, ["fix", "login"]);
+    assert!(parse::<create::NewArgs>(&[]).unwrap().text.is_empty());
 }
 
 #[test]
@@ -220,13 +217,13 @@ fn commands_without_a_bubble_take_their_flags() {
     assert!(parse::<doctor::DoctorArgs>(&["--repair"]).unwrap().repair);
     assert!(parse::<init::InitArgs>(&["--yes"]).unwrap().yes);
     assert!(parse::<demo::DemoArgs>(&["--keep", "--slow"]).unwrap().slow);
-    assert!(parse::<supervise::SuperviseArgs>(&["--once"]).unwrap().once);
-    assert_eq!(refused::<supervise::SuperviseArgs>(&["--once", "--foreground"]), ErrorKind::ArgumentConflict);
+    assert!(parse::<supervisor::SuperviseArgs>(&["--once"]).unwrap().once);
+    assert_eq!(refused::<supervisor::SuperviseArgs>(&["--once", "--foreground"]), ErrorKind::ArgumentConflict);
     assert!(parse::<next::NextArgs>(&[]).unwrap().repo.repo.is_none());
-    assert_eq!(refused::<man::ManArgs>(&["a", "b"]), ErrorKind::UnknownArgument);
-    assert_eq!(refused::<completions::CompletionsArgs>(&["tcsh"]), ErrorKind::InvalidValue);
+    assert_eq!(refused::<reference::ManArgs>(&["a", "b"]), ErrorKind::UnknownArgument);
+    assert_eq!(refused::<reference::CompletionsArgs>(&["tcsh"]), ErrorKind::InvalidValue);
     let line = ["--script", "a.yaml", "--agent", "codex", "--nth", "2"];
-    assert_eq!(parse::<script_agent::ScriptAgentArgs>(&line).unwrap().nth, 2);
+    assert_eq!(parse::<launch::ScriptAgentArgs>(&line).unwrap().nth, 2);
 }
 
 #[test]
@@ -249,7 +246,12 @@ fn commands_with_a_second_word_insist_on_it() {
 fn every_command_of_the_table_has_an_about_and_an_example() {
     for entry in pairflow::TABLE {
         let mut command = entry.build();
-        assert_eq!(command.get_about().map(ToString::to_string).as_deref(), Some(entry.about), "{}", entry.name);
+        assert_eq!(
+            command.get_about().map(ToString::to_string).as_deref(),
+            Some(entry.about().as_str()),
+            "{}",
+            entry.name
+        );
         let help = command.render_long_help().to_string();
         assert!(help.contains("Example") && help.contains("  pairflow"), "{} has no example:\n{help}", entry.name);
         command.debug_assert();
@@ -269,11 +271,11 @@ fn every_command_explains_itself_with_an_example() {
         command.debug_assert();
     }
     explained::<approve::ApproveArgs>("approve");
-    explained::<ask_human::AskHumanArgs>("ask-human");
+    explained::<pass::AskHumanArgs>("ask-human");
     explained::<commit::CommitArgs>("commit");
-    explained::<completions::CompletionsArgs>("completions");
+    explained::<reference::CompletionsArgs>("completions");
     explained::<config::ConfigArgs>("config");
-    explained::<converged::ConvergedArgs>("converged");
+    explained::<pass::ConvergedArgs>("converged");
     explained::<create::CreateArgs>("create");
     explained::<delete::DeleteArgs>("delete");
     explained::<demo::DemoArgs>("demo");
@@ -285,22 +287,22 @@ fn every_command_explains_itself_with_an_example() {
     explained::<init::InitArgs>("init");
     explained::<list::ListArgs>("list");
     explained::<log::LogArgs>("log");
-    explained::<man::ManArgs>("man");
+    explained::<reference::ManArgs>("man");
     explained::<merge::MergeArgs>("merge");
-    explained::<new::NewArgs>("new");
+    explained::<create::NewArgs>("new");
     explained::<next::NextArgs>("next");
     explained::<ok::OkArgs>("ok");
     explained::<open::OpenArgs>("open");
     explained::<pass::PassArgs>("pass");
     explained::<pause::PauseArgs>("pause");
     explained::<reply::ReplyArgs>("reply");
-    explained::<request_rework::RequestReworkArgs>("request-rework");
-    explained::<resume::ResumeArgs>("resume");
-    explained::<script_agent::ScriptAgentArgs>("script-agent");
+    explained::<approve::RequestReworkArgs>("request-rework");
+    explained::<pause::ResumeArgs>("resume");
+    explained::<launch::ScriptAgentArgs>("script-agent");
     explained::<start::StartArgs>("start");
     explained::<status::StatusArgs>("status");
     explained::<stop::StopArgs>("stop");
-    explained::<supervise::SuperviseArgs>("supervise");
+    explained::<supervisor::SuperviseArgs>("supervise");
     explained::<supervisor::SupervisorArgs>("supervisor");
     explained::<update::UpdateArgs>("update");
     explained::<verify::VerifyArgs>("verify");

@@ -16,7 +16,7 @@ fn a_verb_without_a_name_means_the_one_bubble_that_it_fits() {
     home.pairflow(&["resume"]).ok().says("in bubble b");
     home.pairflow(&["merge", "--here", "--yes"]).ok().says("Merged bubble a");
     home.pairflow(&["start"]).ok().says("Started bubble c");
-    home.pairflow(&["approve", "--yes"]).ends(1).says("no bubble is in a state for 'approve': b is RUNNING");
+    home.pairflow(&["approve", "--yes"]).ends(1).says("no bubble can be used with 'approve': b is RUNNING");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_pause_and_an_answer_say_what_comes_next() {
         !answered.stdout.contains("goes on in") && answered.stderr.contains("next: pairflow resume a"),
         "{answered:?}"
     );
-    home.pairflow(&["resume", "a"]).ok().says("goes on as");
+    home.pairflow(&["resume", "a"]).ok().says("continues as");
     home.pairflow(&["pause", "a"]).ok().says("next: pairflow resume a");
 }
 

@@ -85,16 +85,34 @@ fn the_version_is_printed_to_stdout() {
 }
 
 #[test]
-fn help_is_grouped_and_ends_with_0() {
+fn help_shows_everyday_commands_then_names_groups() {
     for args in
         [&["pairflow", "--help"][..], &["pairflow", "-h"], &["pairflow", "help"], &["pairflow", "bubble", "--help"]]
     {
         let ended = run(args);
         assert!(ended.is(0) && ended.stderr.is_empty(), "{args:?}");
-        for part in ["Usage: pairflow [COMMAND]", "completions ", "e.g. pairflow ", "Exit codes: 0 done"] {
+        for part in ["Usage: pairflow [COMMAND]", "  new  ", "completions, man", "e.g. pairflow ", "Exit codes: 0 done"]
+        {
             assert!(ended.stdout.contains(part), "{part} is missing in:\n{}", ended.stdout);
         }
-        assert!(ended.stdout.lines().all(|line| line.len() <= 120), "{}", ended.stdout);
+        let plumbing = pairflow::TABLE.iter().filter(|entry| entry.is_hidden());
+        plumbing.for_each(|entry| assert!(!ended.stdout.contains(entry.name), "{} in\n{}", entry.name, ended.stdout));
+        let everyday = pairflow::TABLE.iter().filter(|entry| entry.group == pairflow::CommandGroup::Everyday).count();
+        assert!((8..=12).contains(&everyday), "{everyday} everyday commands");
+        assert!(ended.stdout.lines().all(|line| line.len() <= 100), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn every_command_is_listed_with_all() {
+    let all = run(&["pairflow", "--help", "--all"]);
+    assert!(all.is(0), "{}", all.stderr);
+    for entry in pairflow::TABLE.iter().filter(|entry| entry.name != "home") {
+        let row = format!("  {:<15} {}\n", entry.name, entry.about());
+        assert!(all.stdout.contains(&row), "{row} is missing in:\n{}", all.stdout);
+    }
+    for args in [&["pairflow", "help", "--all"][..], &["pairflow", "--all", "--help"]] {
+        assert_eq!(run(args).stdout, all.stdout, "{args:?}");
     }
 }
 
@@ -209,7 +227,7 @@ fn completions_know_every_visible_command_and_its_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ended = run(&["pairflow", "completions", shell]);
         assert!(ended.is(0), "{shell}: {}", ended.stderr);
-        for entry in pairflow::TABLE.iter().filter(|entry| !entry.hidden) {
+        for entry in pairflow::TABLE.iter().filter(|entry| !entry.is_hidden()) {
             assert!(ended.stdout.contains(entry.name), "{shell} does not know {}", entry.name);
         }
     }
@@ -230,7 +248,7 @@ fn the_manual_is_one_page_on_stdout_or_all_pages_in_a_directory() {
 #[test]
 fn a_deleted_current_directory_is_named() {
     let ended = run_in(&["pairflow", "man", "pages"], |world| world.cwd = None);
-    assert!(ended.is(3) && ended.stderr.contains("the current directory does not exist any more"), "{}", ended.stderr);
+    assert!(ended.is(3) && ended.stderr.contains("the current directory no longer exists"), "{}", ended.stderr);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use pairflow_testkit::script::compare_document;
+
 use crate::support::bubbles::{created, done, handed_over, home, ready, started};
 use crate::support::terminal::on_terminal;
 
@@ -20,6 +22,19 @@ fn the_script_in_the_documentation_plays_to_the_end() {
     home.pairflow(&["create", "--help"]).ok().says("docs/script.md");
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
     assert!(readme.contains("(docs/script.md)") && readme.contains("bin/orchestra"), "{readme}");
+}
+
+#[test]
+fn the_command_line_reference_is_generated_from_the_parsers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+    let reference = pairflow::docs::cli_reference();
+    compare_document(&path, &reference);
+    assert_eq!(home().pairflow(&["docs", "cli"]).ok().stdout, reference);
+    for entry in pairflow::TABLE {
+        let name = if entry.name == "home" { "pairflow".to_owned() } else { format!("pairflow {}", entry.name) };
+        assert!(reference.contains(&format!("\n### {name}\n")), "{name} is missing");
+    }
+    assert!(reference.contains("\n#### pairflow config set\n"), "subcommands are missing");
 }
 
 #[test]
@@ -61,16 +76,19 @@ fn a_key_stands_for_what_was_said_with_it_and_nothing_else() {
     let ask = |question: &str| claude.pairflow(&["ask-human", "--key", "k1", "--question", question]);
     ask("tabs?").ok().says("Asked as");
     ask("tabs?").ok().says("Already asked as");
-    ask("spaces?").ends(1).says("the key 'k1' stands for").says("next:");
-    codex.pairflow(&["ask-human", "--key", "k1", "--question", "tabs?"]).ends(1).says("the key 'k1' stands for");
+    ask("spaces?").ends(1).says("the key 'k1' was already used for").says("next:");
+    codex
+        .pairflow(&["ask-human", "--key", "k1", "--question", "tabs?"])
+        .ends(1)
+        .says("the key 'k1' was already used for");
     let reply = |message: &str| home.pairflow(&["reply", "b1", "--key", "r1", "--message", message]);
     reply("no").ok();
     reply("no").ok();
-    reply("yes").ends(1).says("the key 'r1' stands for");
+    reply("yes").ends(1).says("the key 'r1' was already used for");
     let pass = |finding: &str| claude.pairflow(&["pass", "--key", "p1", "--summary", "read", "--finding", finding]);
     pass("P1:wrong").ok();
     pass("P1:wrong").ok().says("Already recorded");
-    pass("P1:also wrong").ends(1).says("the key 'p1' stands for");
+    pass("P1:also wrong").ends(1).says("the key 'p1' was already used for");
     home.wait_for_turn("b1", "codex");
     codex.pairflow(&["pass", "--summary", "mended"]).ok();
     home.wait_for_turn("b1", "claude");
@@ -82,7 +100,7 @@ fn a_key_stands_for_what_was_said_with_it_and_nothing_else() {
     };
     review("a lock").ok();
     review("a lock").ok().says("Already recorded");
-    review("a queue").ends(1).says("the key 'p2' stands for");
+    review("a queue").ends(1).says("the key 'p2' was already used for");
 }
 
 #[test]

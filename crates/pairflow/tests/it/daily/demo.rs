@@ -123,7 +123,7 @@ fn a_demo_in_which_an_agent_fails_ends_with_3_and_shows_its_log() {
     let bin = bin_with(&home, &["sh", "git", "rm"]);
     let mut command = home.command(&["demo"]);
     command.env("PATH", &bin);
-    let ran = home.finish(command).ends(3).says("the demo stopped with a question: codex").says("codex.log");
+    let ran = home.finish(command).ends(3).says("the demo stopped at a question: codex").says("codex.log");
     assert!(ran.stderr.contains("mktemp"), "the agent's own words: {}", ran.stderr);
     assert!(is_empty(&tmp(&home)));
 }

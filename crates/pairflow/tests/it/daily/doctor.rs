@@ -27,7 +27,7 @@ fn a_healthy_home_has_no_problems() {
     let home = home();
     create(&home, "one");
     create(&home, "two");
-    let ran = home.pairflow(&["doctor"]).ok().says("2, every log is sound").says("nothing needs it");
+    let ran = home.pairflow(&["doctor"]).ok().says("2, all logs are valid").says("nothing needs it");
     assert!(!ran.stdout.contains("problem "), "{}", ran.stdout);
     assert!(!ran.stdout.contains("log of one"), "sound logs are only counted: {}", ran.stdout);
     let report = home.pairflow(&["doctor", "--json"]).ok().json();
@@ -97,12 +97,10 @@ fn an_agent_that_is_too_old_is_named_with_the_oldest_version_that_works_and_the_
     let rows = report["rows"].as_array().unwrap().iter().filter(|row| row["what"] == "agent");
     let told: Vec<_> =
         rows.map(|row| ["level", "found", "next"].map(|key| row[key].as_str().unwrap_or_default())).collect();
-    let claude = format!(
-        "claude 2.1.197 is {}; the oldest version that is known to work is 2.1.325",
-        bin.join("claude").display()
-    );
+    let claude =
+        format!("claude 2.1.197 is {}; the oldest version known to work is 2.1.325", bin.join("claude").display());
     let codex = format!(
-        "codex is {}, but does not say its version (no such option); the oldest version that is known to work is 0.166.0",
+        "codex is {}, but does not report its version (no such option); the oldest version known to work is 0.166.0",
         bin.join("codex").display()
     );
     let wanted = [
@@ -127,10 +125,10 @@ fn the_configured_programs_of_agents_are_looked_for() {
     let told: Vec<_> = rows.map(|row| (row["level"].as_str().unwrap(), row["found"].as_str().unwrap())).collect();
     let there = format!("helper: sh is {}", bin.join("sh").display());
     let otherwise = "only bubbles with this agent need it";
-    let gone = format!("codex: /nowhere/codex-next is no program that can be run; {otherwise}");
+    let gone = format!("codex: /nowhere/codex-next is not an executable program; {otherwise}");
     let spare = format!("spare: spare-agent is not on PATH; {otherwise}");
     assert_eq!(told, [("warning", &gone[..]), ("ok", &there), ("warning", &spare)], "{report:#}");
-    assert!(report.to_string().contains("correct `command` of [agent.codex]: pairflow config explain"), "{report:#}");
+    assert!(report.to_string().contains("fix `command` of [agent.codex]: pairflow config explain"), "{report:#}");
 }
 
 #[test]
@@ -167,9 +165,9 @@ fn a_repair_asks_first_and_says_what_it_moved_where() {
     let before = std::fs::read(transcript(&home, "bad")).unwrap();
     damage(&home, "bad");
     let damaged = std::fs::read(transcript(&home, "bad")).unwrap();
-    home.pairflow(&["doctor", "--repair"]).ends(1).says("move the whole log of bad aside?").says("add --yes");
+    home.pairflow(&["doctor", "--repair"]).ends(1).says("move the damaged log to quarantine?").says("add --yes");
     assert_eq!(std::fs::read(transcript(&home, "bad")).unwrap(), damaged, "nothing without a yes");
-    let ran = home.pairflow(&["doctor", "--repair", "--yes"]).ok().says("bad: kept ").says("every log is sound");
+    let ran = home.pairflow(&["doctor", "--repair", "--yes"]).ok().says("bad: kept ").says("all logs are valid");
     let moved = ran.stderr.split("the damaged log is in ").nth(1).unwrap().lines().next().unwrap();
     assert_eq!(std::fs::read(moved).unwrap(), damaged, "the damaged log is kept as it was");
     let after = std::fs::read_to_string(transcript(&home, "bad")).unwrap();
@@ -185,10 +183,7 @@ fn a_log_of_which_nothing_is_left_takes_the_bubble_with_it() {
     let home = home();
     create(&home, "gone");
     damage(&home, "gone");
-    home.pairflow(&["doctor", "--repair", "--yes"])
-        .ok()
-        .says("nothing could be kept, so the bubble is gone")
-        .says("there are none");
+    home.pairflow(&["doctor", "--repair", "--yes"]).ok().says("nothing could be kept").says("there are none");
 }
 
 #[test]
@@ -199,7 +194,7 @@ fn a_torn_tail_is_a_warning_and_is_mended_without_a_question() {
     let tail = &whole[..whole.len() / 2];
     std::fs::write(transcript(&home, "torn"), [&whole[..], tail].concat()).unwrap();
     home.pairflow(&["doctor"]).ok().says("warning log of torn").says("bytes of an unfinished append");
-    home.pairflow(&["doctor", "--repair"]).ok().says("torn: repaired the end of the log").says("every log is sound");
+    home.pairflow(&["doctor", "--repair"]).ok().says("torn: repaired the end of the log").says("all logs are valid");
     assert_eq!(std::fs::read(transcript(&home, "torn")).unwrap(), whole);
 }
 
@@ -231,7 +226,8 @@ fn outside_of_a_repository_every_known_one_is_looked_at() {
     let home = home();
     create(&home, "bad");
     damage(&home, "bad");
-    let ran = home.pairflow_in(home.root(), &["doctor"]).ends(5).says("this is no git repository").says("log of bad");
+    let ran =
+        home.pairflow_in(home.root(), &["doctor"]).ends(5).says("this is not a git repository").says("log of bad");
     let repair = format!("pairflow doctor --repair --repo {}", home.repo.display());
     assert!(ran.stdout.contains(&repair), "{}", ran.stdout);
     home.pairflow_in(home.root(), &["doctor", "--repo", "/nowhere/at/all"]).ends(3).says("/nowhere/at/all");
@@ -243,7 +239,7 @@ fn a_running_bubble_without_a_supervisor_is_a_warning() {
     create(&home, "runs");
     home.pairflow(&["start", "runs"]).ok();
     home.wait_for_turn("runs", "codex");
-    home.pairflow(&["doctor"]).ok().says("1 bubble in its care");
+    home.pairflow(&["doctor"]).ok().says("1 bubble supervised");
     home.pairflow(&["supervisor", "stop"]).ok();
     home.pairflow(&["doctor"]).ok().says("warning supervisor").says("next: pairflow supervise");
 }

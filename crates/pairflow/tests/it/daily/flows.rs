@@ -30,11 +30,11 @@ fn new_makes_an_id_out_of_the_text_and_starts_at_once() {
 #[test]
 fn new_confirms_detected_commands_like_create() {
     let home = home();
-    home.pairflow(&["new", "do it"]).ends(1).says("no command that checks the work was found");
+    home.pairflow(&["new", "do it"]).ends(1).says("no command to check the work was found");
     home.commit("Makefile", "test:\n\ttrue\n", "tests");
     home.pairflow(&["new", "do it"]).ends(1).says("make test").says("--yes");
     home.pairflow(&["new", "do it", "--yes"]).ok().says("make test");
-    home.pairflow(&["new"]).ends(2).says("there is no task");
+    home.pairflow(&["new"]).ends(2).says("the task is missing");
     home.pairflow(&["new", "…", "--yes"]).ends(2).says("--id");
 }
 
@@ -42,7 +42,7 @@ fn new_confirms_detected_commands_like_create() {
 fn a_bubble_that_cannot_be_started_is_named_and_can_be_started_again() {
     let home = home();
     let ran = home.pairflow(&["new", "do it", "--test", "true", "--setup", "exit 7"]).ends(3);
-    assert!(ran.stderr.contains("bubble do-it is made, but could not be started"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("bubble do-it was created but could not be started"), "{}", ran.stderr);
     assert!(ran.stderr.contains("next: pairflow start do-it"), "{}", ran.stderr);
     assert_eq!(home.status("do-it")["state"], "CREATED");
 }
@@ -184,8 +184,8 @@ fn on_a_terminal_one_key_is_enough() {
     let prompt = "[r=reply  d=diff  s=skip  q=quit]";
     let keys = [(prompt, "x"), ("", "s")];
     let (code, text) = on_terminal(home.command(&["next"]), &keys);
-    assert!(code == 0 && text.contains("Nothing else waits for you; 1 skipped."), "{text}");
-    let keys = [(prompt, "r"), ("Your words:", "a warm one\n")];
+    assert!(code == 0 && text.contains("Nothing else waits for you; skipped 1."), "{text}");
+    let keys = [(prompt, "r"), ("Your text:", "a warm one\n")];
     let (code, text) = on_terminal(home.command(&["next"]), &keys);
     assert!(code == 0 && text.contains("of say-hello"), "{text}");
     home.wait_for_state("say-hello", "READY_FOR_APPROVAL");
@@ -211,7 +211,7 @@ fn ok_asks_on_a_terminal_and_a_no_changes_nothing() {
     new_bubble(&home, "greet", SMOOTH);
     home.wait_for_state("greet", "READY_FOR_APPROVAL");
     let (code, text) = on_terminal(home.command(&["ok"]), &[("and commit it? [y/N]", "n\n")]);
-    assert!(code == 1 && text.contains("Package of bubble greet") && text.contains("nothing was done"), "{text}");
+    assert!(code == 1 && text.contains("Package of bubble greet") && text.contains("nothing was changed"), "{text}");
     assert_eq!(home.status("greet")["state"], "READY_FOR_APPROVAL");
     let (code, text) = on_terminal(home.command(&["ok"]), &[("and commit it? [y/N]", "y\n")]);
     assert!(code == 0 && text.contains("Committed "), "{text}");

@@ -56,8 +56,8 @@ fn hooks_that_were_not_run_are_spoken_of_only_where_there_are_some() {
     ready(&home, "some");
     home.pairflow(&["ok", "some", "--yes"])
         .ok()
-        .says("own hooks were not run (commit-msg)")
-        .says("before the next one: `pairflow approve`, then `pairflow commit --hooks`");
+        .says("hooks were not run (commit-msg)")
+        .says("To run them for the next commit: `pairflow approve`, then `pairflow commit --hooks`");
 }
 
 #[test]
@@ -75,9 +75,9 @@ fn a_repair_says_what_it_gives_up_and_the_bubble_waits_for_a_person() {
     // The bubble is taken over in lines of their own.
     let log = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/transcript.ndjson")).unwrap();
     let kept = log.lines().position(|line| line.contains("\"event\":\"adopted\"")).unwrap();
-    let (gave_up, question) = (format!("and gave up {}", all - kept), format!("{} are given up", all - kept));
+    let (gave_up, question) = (format!(", lost {}", all - kept), format!("{} lost", all - kept));
     assert!(
-        asked.stderr.contains(&question) && asked.stderr.contains(&format!("b1 {kept} lines can be kept")),
+        asked.stderr.contains(&question) && asked.stderr.contains(&format!("b1: {kept} lines can be kept")),
         "{asked:?}"
     );
     for part in [&gave_up, "it was DONE and is RUNNING, paused", "next: pairflow resume b1", "next: pairflow stop b1"] {
@@ -104,12 +104,12 @@ fn a_worktree_that_was_removed_is_named_with_the_way_back() {
     std::fs::remove_dir_all(&codex.worktree).unwrap();
     let status = home.status("b1");
     assert_eq!((&status["worktree_gone"], &status["next"][0]), (&json!(true), &json!("pairflow resume b1")));
-    home.pairflow(&["status", "b1"]).ok().says("It is gone; 'pairflow resume b1' makes it again");
+    home.pairflow(&["status", "b1"]).ok().says("It is gone; 'pairflow resume b1' restores it");
     let doctor = home.pairflow(&["doctor"]).ends(3).says("problem worktree of b1");
     assert!(doctor.stdout.contains("next: pairflow resume b1\n"), "{doctor:?}");
-    home.pairflow(&[]).ok().says("the worktree of bubble b1 is gone; make it again: pairflow resume b1");
+    home.pairflow(&[]).ok().says("the worktree of bubble b1 is gone; restore it with: pairflow resume b1");
     home.pairflow(&["open", "b1"]).ends(1).says("next: pairflow resume b1");
-    home.pairflow(&["resume", "b1"]).ok().says("made anew");
+    home.pairflow(&["resume", "b1"]).ok().says("restored at");
     assert_eq!(home.status("b1")["worktree_gone"], false);
     home.pairflow(&["doctor"]).ok();
 }
@@ -166,7 +166,7 @@ fn nothing_is_ended_by_half_a_name() {
     assert_eq!(home.status("wd")["state"], "RUNNING");
     created(&home, "we");
     for verb in ["stop", "delete"] {
-        let which = home.pairflow(&[verb, "w", "--yes"]).ends(1).says("fits 2 bubbles");
+        let which = home.pairflow(&[verb, "w", "--yes"]).ends(1).says("matches 2 bubbles");
         assert!(which.stderr.contains("next: pairflow list\n"), "{which:?}");
     }
     let which = home.pairflow(&["stop"]).ends(1).says("which bubble?");
@@ -191,9 +191,9 @@ fn the_repository_may_be_named_before_the_verb_and_half_a_verb_is_understood() {
 #[test]
 fn a_task_that_is_refused_is_asked_for_in_the_words_of_the_call() {
     let home = home();
-    home.pairflow(&["new", ""]).ends(2).says("the text of the task is empty").says("next: pairflow new \"what to do\"");
+    home.pairflow(&["new", ""]).ends(2).says("the task is empty").says("next: pairflow new \"what to do\"");
     home.git(&["checkout", "--quiet", "--detach"]);
-    let detached = home.pairflow(&["new", "fix it", "--test", "true"]).ends(1).says("is on no branch");
+    let detached = home.pairflow(&["new", "fix it", "--test", "true"]).ends(1).says("is not on a branch");
     assert!(detached.stderr.contains("next: pairflow new 'fix it' --test true --base main\n"), "{detached:?}");
     home.pairflow(&["new", "fix it", "--test", "true", "--base", "main"]).ok();
     home.pairflow(&["pass", "--help"]).ok().says("A Markdown file, or `-` for stdin");
@@ -311,7 +311,7 @@ fn a_reviewer_sees_what_a_change_would_hide() {
     for shown in ["if admin<U+202E> // check", "x<U+200B>y", "^[[8mhidden()"] {
         assert!(brief.contains(shown) && html.contains(shown), "{shown}: {brief}");
     }
-    assert!(brief.contains("characters that are not visible"), "{brief}");
+    assert!(brief.contains("characters that are invisible"), "{brief}");
     let exact = home.pairflow(&["diff", "b1"]).ok().stdout;
     assert!(exact.contains("if admin\u{202e} // check"), "a program gets the bytes: {exact}");
 }

@@ -34,9 +34,9 @@ fn init_writes_what_it_detects_and_keeps_its_own_files_out_of_the_history() {
 fn init_does_not_replace_a_file_unless_forced() {
     let home = home();
     std::fs::write(home.repo.join("pairflow.toml"), "max_rounds = 3\n").unwrap();
-    home.pairflow(&["init", "--yes"]).ends(1).says("is there already").says("--force");
+    home.pairflow(&["init", "--yes"]).ends(1).says("already exists").says("--force");
     assert_eq!(std::fs::read_to_string(home.repo.join("pairflow.toml")).unwrap(), "max_rounds = 3\n");
-    home.pairflow(&["init", "--yes", "--force"]).ok().says("no command was found that checks the work");
+    home.pairflow(&["init", "--yes", "--force"]).ok().says("no command to check the work was found");
     let text = std::fs::read_to_string(home.repo.join("pairflow.toml")).unwrap();
     assert!(text.contains("# test = ") && !text.contains("max_rounds = 3"), "{text}");
     home.pairflow(&["config", "explain"]).ok();
@@ -81,7 +81,7 @@ fn a_bubble_is_explained_by_its_own_file() {
 fn commands_that_nobody_set_are_shown_as_a_new_bubble_would_get_them() {
     let home = home();
     home.commit("Makefile", "test:\n\ttrue\n", "checks");
-    home.pairflow(&["config", "explain"]).ok().says("a new bubble would get: make test (found in Makefile target");
+    home.pairflow(&["config", "explain"]).ok().says("a new bubble would use: make test (found in Makefile target");
 }
 
 #[test]

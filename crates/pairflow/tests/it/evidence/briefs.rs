@@ -51,7 +51,7 @@ fn the_reviewer_gets_the_standards_of_the_base_and_the_difference() {
     assert!(standards.contains("> Every write is atomic.\n") && !standards.contains("Anything goes"), "{standards}");
     assert!(standards.contains("### .specify/memory/constitution.md\n\n> # Constitution\n"), "{standards}");
     assert!(standards.contains("> rule 200\n") && !standards.contains("> rule 201\n"), "{standards}");
-    assert!(standards.contains("There is more of it; read it with: git show "), "{standards}");
+    assert!(standards.contains("The rest is left out; read it with: git show "), "{standards}");
     assert!(text.contains("\n+done\n") && text.contains("\n+Anything goes.\n"), "the whole difference: {text}");
     assert!(!text.contains("since your last review"), "it has not reviewed yet: {text}");
 }
@@ -167,7 +167,7 @@ fn whoever_has_no_turn_is_told_to_wait() {
     let home = home();
     started(&home, "b1");
     let waits = std::fs::read_to_string(artifact(&home, "briefing-claude.md")).unwrap();
-    assert!(waits.contains("**Do nothing until a notice comes.**"), "{waits}");
+    assert!(waits.contains("**Do nothing until a notice arrives.**"), "{waits}");
     assert!(waits.contains("You review what codex hands over."), "{waits}");
     assert!(!artifact(&home, "briefing-codex.md").exists(), "codex has the turn");
 }

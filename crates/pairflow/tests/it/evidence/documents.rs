@@ -276,7 +276,7 @@ fn an_approved_document_that_is_nowhere_else_can_be_read_and_is_compared_by_veri
     home.pairflow(&["verify", "i1"]).ok().says("document docs/prd.md");
 
     std::fs::write(&copy, "# Easier\n").unwrap();
-    home.pairflow(&["verify", "i1"]).ends(5).says("document docs/prd.md").says("has been changed");
+    home.pairflow(&["verify", "i1"]).ends(5).says("document docs/prd.md").says("was changed");
     std::fs::remove_file(&copy).unwrap();
     home.pairflow(&["verify", "i1"]).ok();
     home.pairflow(&["stop", "prd", "--yes"]).ok();

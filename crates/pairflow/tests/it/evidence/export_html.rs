@@ -40,7 +40,7 @@ fn a_file_is_replaced_only_when_asked_for() {
     created(&home, "b1");
     let path = home.repo.join("b1.html");
     std::fs::write(&path, "mine").unwrap();
-    home.pairflow(&["export", "b1", "--html"]).ends(1).says("exists already").says("--force");
+    home.pairflow(&["export", "b1", "--html"]).ends(1).says("already exists").says("--force");
     assert_eq!(read(&path), "mine");
     home.pairflow(&["export", "b1", "--html", "--force"]).ok();
     assert!(read(&path).contains("Not accepted yet."));

@@ -223,7 +223,7 @@ fn a_person_can_live_with_a_finding_or_a_check_and_an_agent_cannot_say_so() {
     home.pairflow(&["waive", "--id", "b1", "tests", "--reason", "x"]).ends(1).says("there are test, lint");
     home.pairflow(&["waive", "--id", "b1", "F1"]).ends(2).says("--reason");
     home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "it is only ugly"]).ok();
-    home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "again"]).ends(1).says("finding F1 is waived already");
+    home.pairflow(&["waive", "--id", "b1", "F1", "--reason", "again"]).ends(1).says("finding F1 is already waived");
     codex.pairflow(&["waive", "--id", "b1", "F1", "--withdraw"]).ends(77);
     home.pairflow(&["waive", "--id", "b1", "F1", "--withdraw", "--reason", "too ugly"]).ok().says("Withdrew");
     let history = home.pairflow(&["findings", "b1", "--history"]).ok().stdout;
@@ -255,8 +255,8 @@ fn findings_files_of_every_schema_are_taken_and_garbage_is_refused() {
     let (_codex, claude) = handed_over(&home, "b1");
     let file = home.root().join("tmp/review.json");
     let unknown = [
-        (r#"{"findings": [{"severity": "P7", "title": "x"}]}"#, "'P7' is not known here"),
-        (r#"{"findings": [{"severity": "p1", "title": "x"}]}"#, "'p1' is not known here"),
+        (r#"{"findings": [{"severity": "P7", "title": "x"}]}"#, "unknown variant `P7`"),
+        (r#"{"findings": [{"severity": "p1", "title": "x"}]}"#, "unknown variant `p1`"),
         (r#"{"findings": [{"title": "x"}]}"#, "severity"),
     ];
     for (bad, why) in [("", ""), ("fine by me", ""), (r#"{"verdict": "approve"}"#, "")].into_iter().chain(unknown) {
@@ -292,7 +292,7 @@ fn a_file_that_asks_for_changes_is_never_a_clean_review_in_any_schema() {
         let minor = r#"[{"severity": "minor", "file_path": "done.txt", "line_start": 1, "issue": "slow"}]"#;
         let nothing = format!(r#"{{"verdict": "request_changes", "summary": "no", "issues": {minor}}}"#);
         std::fs::write(&file, nothing).unwrap();
-        claude.pairflow(&pass).ends(1).says("file what blocks as P0 or P1, or say that you approve");
+        claude.pairflow(&pass).ends(1).says("file what blocks as P0 or P1, or approve");
         assert_eq!(findings(&home, &id), Vec::<Value>::new(), "nothing was recorded");
         std::fs::write(&file, text).unwrap();
         claude.pairflow(&pass).ok();

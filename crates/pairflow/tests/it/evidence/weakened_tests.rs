@@ -59,13 +59,13 @@ fn a_large_change_hides_no_weakened_test_and_what_is_too_large_is_named() {
     let (codex, claude) = handed_over(&home, &files);
     let told = brief(&claude);
     assert!(told.contains("skipped in tests/test_login.py:3"), "{told}");
-    assert!(told.contains("not read whole in tests/test_a.py:1: its change is too large to be compared"), "{told}");
-    assert!(!told.contains("not read whole in a/data.py"), "only files that can hold tests matter: {told}");
+    assert!(told.contains("not fully read in tests/test_a.py:1: its change is too large to be compared"), "{told}");
+    assert!(!told.contains("not fully read in a/data.py"), "only files that can hold tests matter: {told}");
 
     clean(&claude);
     home.wait_for_turn("b1", "codex");
     clean(&codex);
     home.wait_for_state("b1", "READY_FOR_APPROVAL");
     let package = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/artifacts/done-package.md")).unwrap();
-    assert!(package.contains("test not read whole in tests/test_a.py:1"), "{package}");
+    assert!(package.contains("test not fully read in tests/test_a.py:1"), "{package}");
 }

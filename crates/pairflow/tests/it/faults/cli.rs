@@ -129,7 +129,7 @@ fn stopping_or_deleting_a_bubble_leaves_one_alone_whose_id_begins_like_it() {
         codex.pairflow(&["pass", "--summary", "x"]).ok();
         home.wait_for_turn(id, "claude");
     }
-    home.pairflow(&["stop", "cart", "--yes"]).ends(1).says("fits 2 bubbles");
+    home.pairflow(&["stop", "cart", "--yes"]).ends(1).says("matches 2 bubbles");
     started(&home, "cart");
     assert_eq!(home.status("cart")["state"], "RUNNING");
 }

@@ -52,7 +52,9 @@ fn a_kill_within_a_line_leaves_no_lock_and_the_half_line_is_set_aside_and_report
     let kept: Vec<_> = std::fs::read_dir(file(&home, "b1", "quarantine")).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert_eq!(std::fs::read(&kept[0]).unwrap(), torn);
-    home.pairflow(&["log", "b1"]).ok().says(&format!("the log ended in {} bytes of an append", torn.len()));
+    home.pairflow(&["log", "b1"])
+        .ok()
+        .says(&format!("the log ended in {} bytes of an unacknowledged append", torn.len()));
 }
 
 #[test]

@@ -54,13 +54,13 @@ fn a_bubble_that_has_lost_its_log_is_seen_and_told_of() {
     let log = file(&home, "b1", "transcript.ndjson");
     let kept = std::fs::read(&log).unwrap();
     std::fs::remove_file(&log).unwrap();
-    home.pairflow(&["list"]).ok().says("UNREADABLE").says("the log of bubble b1 is gone").says("b2");
+    home.pairflow(&["list"]).ok().says("UNREADABLE").says("the log of bubble b1 is missing").says("b2");
     home.pairflow(&[]).ok().says("UNREADABLE").says("b2");
     for verb in ["status", "log", "verify", "start", "inbox"] {
-        home.pairflow(&[verb, "b1"]).ends(5).says("the log of bubble b1 is gone").says("next: pairflow doctor");
+        home.pairflow(&[verb, "b1"]).ends(5).says("the log of bubble b1 is missing").says("next: pairflow doctor");
     }
-    home.pairflow(&["create", "--id", "b1", "--task", "t", "--test", "true"]).ends(5).says("is gone");
-    home.pairflow(&["doctor"]).ends(5).says("log of b1").says("put transcript.ndjson back");
+    home.pairflow(&["create", "--id", "b1", "--task", "t", "--test", "true"]).ends(5).says("is missing");
+    home.pairflow(&["doctor"]).ends(5).says("log of b1").says("restore transcript.ndjson");
     std::fs::write(&log, kept).unwrap();
     home.pairflow(&["status", "b1"]).ok();
     home.pairflow(&["doctor"]).ok();
@@ -77,7 +77,7 @@ fn the_doctor_names_what_lies_among_the_bubbles_and_is_none() {
     std::fs::write(half.join("bubble.toml"), "").unwrap();
     let ran = home.pairflow(&["doctor"]).ok();
     for dir in [&stray, &half] {
-        assert!(ran.stdout.contains(&format!("{} is no bubble", dir.display())), "{ran:?}");
+        assert!(ran.stdout.contains(&format!("{} is not a bubble", dir.display())), "{ran:?}");
     }
     let list = home.pairflow(&["list"]).ok();
     assert!(!list.stdout.contains("half"), "{list:?}");

@@ -2,14 +2,14 @@
 
 use std::process::Command;
 
-use pairflow_testkit::toys::Own;
+use pairflow_testkit::toys::ToyBubble;
 use pairflow_testkit::wait::eventually_or;
 use serde_json::Value;
 
 use crate::support::bubbles::toys;
 
 /// Returns the records of which conversation `agent` has, as they stand in the log.
-fn sessions(bubble: &Own<'_>, agent: &str) -> Vec<Value> {
+fn sessions(bubble: &ToyBubble<'_>, agent: &str) -> Vec<Value> {
     let log = bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id));
     let log = std::fs::read_to_string(log).unwrap();
     // A line that is being appended right now is not there yet.
@@ -104,7 +104,7 @@ fn a_stage_that_fails_while_the_work_is_up_for_approval_is_told_of_when_it_goes_
     assert!(Command::new("kill").args(["-9", &server]).status().unwrap().success());
     let said =
         || std::fs::read_to_string(machine.home.root().join("state/pairflow/supervisor.log")).unwrap_or_default();
-    let thrice = || (said().matches("it is tried again").count() >= 3).then_some(());
+    let thrice = || (said().matches("pairflow tries again").count() >= 3).then_some(());
     eventually_or("three failures", || format!("{}\n{}", bubble.everything(), said()), thrice);
     assert_eq!(bubble.questions(), 1, "the approval alone: {}", bubble.everything());
     bubble.run("request-rework", &["--message", "once more"]).ok();

@@ -1,6 +1,6 @@
 //! The tmux driver with toy agents, many bubbles at once: nobody gets what is meant for another.
 
-use pairflow_testkit::toys::{Own, is_told_its_own, live_together};
+use pairflow_testkit::toys::{ToyBubble, is_told_only_its_own, live_together};
 
 use crate::support::bubbles::{program, toys};
 
@@ -13,7 +13,7 @@ fn bubbles_with_similar_names_and_in_two_repositories_run_side_by_side() {
     let other = machine.repo("other");
     let repo = machine.home.repo.clone();
     let wanted = [(&repo, "a"), (&repo, "a-b"), (&repo, "a-b-c"), (&repo, "a_b"), (&other, "a")];
-    let bubbles: Vec<Own<'_>> = std::thread::scope(|scope| {
+    let bubbles: Vec<ToyBubble<'_>> = std::thread::scope(|scope| {
         let started = wanted.map(|(repo, id)| scope.spawn(|| machine.start_in(repo, id, "Write work.txt")));
         started.into_iter().map(|one| one.join().unwrap()).collect()
     });
@@ -27,7 +27,7 @@ fn bubbles_with_similar_names_and_in_two_repositories_run_side_by_side() {
             "the person's own settings hold"
         );
         names.push(bubble.session().unwrap()["session"].as_str().unwrap().to_owned());
-        is_told_its_own(bubble);
+        is_told_only_its_own(bubble);
     }
     names.sort();
     names.dedup();

@@ -1,6 +1,6 @@
 //! The tmux driver with toy agents: what their screens show keeps pairflow from typing, and only as long as it is there.
 
-use pairflow_testkit::toys::{Machine, Own, PLAY_FINDING};
+use pairflow_testkit::toys::{Machine, PLAY_FINDING, ToyBubble};
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
@@ -50,7 +50,7 @@ fn machine(play: &str) -> Machine {
 
 /// Waits until what waits for a person says `part`.
 #[track_caller]
-fn asked(bubble: &Own<'_>, part: &str) {
+fn asked(bubble: &ToyBubble<'_>, part: &str) {
     let said = || {
         let items = bubble.run("inbox", &["--json"]).ok().json();
         let said = |item: &serde_json::Value| item["question"].as_str().unwrap().contains(part);
@@ -341,7 +341,7 @@ fn a_variable_that_is_no_text_harms_nobody() {
     let create = ["create", "--id", "odd", "--task", "Write work.txt", "--test", "true", "--yes", "--start"];
     let created = run(&create);
     assert!(created.status.success(), "{created:?}");
-    let bubble = Own { machine: &machine, repo: machine.home.repo.clone(), id: "odd".to_owned() };
+    let bubble = ToyBubble { machine: &machine, repo: machine.home.repo.clone(), id: "odd".to_owned() };
     bubble.wait_for_state("READY_FOR_APPROVAL");
     let printed = run(&["attach", "odd", "--print"]);
     assert!(printed.status.success(), "{printed:?}");

@@ -1,20 +1,20 @@
 //! The tmux driver with toy agents: what their hooks bring about.
 
 use pairflow_testkit::home::write_program;
-use pairflow_testkit::toys::Own;
+use pairflow_testkit::toys::ToyBubble;
 use pairflow_testkit::wait::eventually_or;
 use serde_json::Value;
 
 use crate::support::bubbles::toys;
 
 /// Types a line into a pane, as a person does.
-fn types(bubble: &Own<'_>, agent: &str, line: &str) {
+fn types(bubble: &ToyBubble<'_>, agent: &str, line: &str) {
     bubble.tmux(&["send-keys", "-t", &bubble.pane(agent), "-l", line]).unwrap();
     bubble.tmux(&["send-keys", "-t", &bubble.pane(agent), "Enter"]).unwrap();
 }
 
 /// Returns the lines of the log.
-fn lines(bubble: &Own<'_>) -> Vec<Value> {
+fn lines(bubble: &ToyBubble<'_>) -> Vec<Value> {
     let log = std::fs::read_to_string(bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id)));
     let text = log.unwrap();
     // A line that is being appended right now is not there yet.
@@ -23,7 +23,7 @@ fn lines(bubble: &Own<'_>) -> Vec<Value> {
 }
 
 /// Returns how many notices were sent to `agent`, with the attempts.
-fn sent(bubble: &Own<'_>, agent: &str) -> usize {
+fn sent(bubble: &ToyBubble<'_>, agent: &str) -> usize {
     let mine = |event: &&Value| {
         let text = event.to_string();
         text.contains("\"DELIVERY\"")
@@ -186,18 +186,18 @@ act() {
     bubble.wait("the review", |status| status["active_agent"] == "claude" && status["turn_state"] == "open");
     machine.open("late");
     let log = || bubble.run("log", &[]).ok().stdout;
-    let still = || log().contains("codex is still at work, although it does not have the turn").then_some(());
+    let still = || log().contains("codex is still working without the turn").then_some(());
     eventually_or("what codex does", || bubble.everything(), still);
     let file = std::path::PathBuf::from(bubble.status()["worktree"].as_str().unwrap()).join("late.txt");
     eventually_or("the late edit", || bubble.everything(), || file.exists().then_some(()));
     machine.open("review");
     bubble.wait_for_state("READY_FOR_APPROVAL");
-    let void = "the clean review of claude does not count: files changed during its turn, and it is not known by whom; \
+    let void = "the clean review of claude does not count: files changed during its turn, author unknown; \
                 claude reviews again";
     let log = log();
     assert!(log.contains(void) && !log.contains("after claude's turn, 1 file"), "{log}");
     let brief = bubble.repo.join(".pairflow/bubbles/late/artifacts/brief-claude.md");
     let brief = std::fs::read_to_string(brief).unwrap();
-    assert!(brief.contains("it is NOT KNOWN WHO changed it") && !brief.contains("turn of yours"), "{brief}");
+    assert!(brief.contains("it is NOT KNOWN WHO changed this") && !brief.contains("turn of yours"), "{brief}");
     bubble.stop();
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pairflow_testkit::toys::{LOOK, Own};
+use pairflow_testkit::toys::{LOOK, ToyBubble};
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
@@ -21,7 +21,7 @@ person() { hook PreToolUse ',"tool_name":"Bash","tool_input":{"command":"ls"}'; 
 
 /// Insists that the supervisor is idle for a while.
 #[track_caller]
-fn is_idle(bubble: &Own<'_>, what: &str) {
+fn is_idle(bubble: &ToyBubble<'_>, what: &str) {
     let said = bubble.machine.home.pairflow(&["supervise"]).ok().stdout;
     let pid = said.trim().rsplit(' ').next().unwrap().to_owned();
     // Ticks of the processor, a hundredth of a second each: of the process, and of the kernel for it.

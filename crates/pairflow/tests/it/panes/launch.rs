@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use pairflow_engine::driver::{LaunchFile, private_file};
-use pairflow_engine::process::Enrolment;
+use pairflow_engine::process::SelfRegistration;
 use tempfile::TempDir;
 
 struct Bench {
@@ -94,7 +94,7 @@ fn the_process_is_on_record_before_it_is_the_program_and_never_runs_without() {
         let argv = ["/bin/sh", "-c", line].map(str::to_owned).to_vec();
         let cwd = bench.dir.path().canonicalize().unwrap();
         let record =
-            Some(Enrolment { dir: records.clone(), mark: "m.1".to_owned(), what: "codex as author".to_owned() });
+            Some(SelfRegistration { dir: records.clone(), mark: "m.1".to_owned(), what: "codex as author".to_owned() });
         LaunchFile { argv, env: Vec::new(), cwd, record }.write(&bench.path()).unwrap();
     };
     // Whoever loses its parent has this process as the next one, whatever it has become.
@@ -159,11 +159,11 @@ fn only_a_private_file_at_its_place_is_taken() {
     std::fs::create_dir_all(at("runtime/b1")).unwrap();
     for elsewhere in ["codex.launch", "runtime/b1/codex.launch", ".pairflow/runtime/codex.launch"] {
         std::fs::copy(bench.path(), at(elsewhere)).unwrap();
-        refused(&at(elsewhere), 1, "is not where a supervisor puts");
+        refused(&at(elsewhere), 1, "is not a launch file of a supervisor");
     }
     for name in ["codex.json", "Not An Agent.launch"] {
         std::fs::copy(bench.path(), bench.path().with_file_name(name)).unwrap();
-        refused(&bench.path().with_file_name(name), 1, "is not where a supervisor puts");
+        refused(&bench.path().with_file_name(name), 1, "is not a launch file of a supervisor");
     }
     let link = bench.path().with_file_name("claude.launch");
     symlink(bench.path(), &link).unwrap();

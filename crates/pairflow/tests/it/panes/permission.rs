@@ -2,7 +2,7 @@
 
 use pairflow_testkit::clis::Panes;
 use pairflow_testkit::home::Ran;
-use pairflow_testkit::toys::{Machine, Own};
+use pairflow_testkit::toys::{Machine, ToyBubble};
 use pairflow_testkit::wait::eventually_or;
 use serde_json::{Value, json};
 
@@ -31,14 +31,14 @@ fn machine(more: &str) -> Machine {
 
 /// Waits until the hook has ended, and returns what it printed.
 #[track_caller]
-fn told(bubble: &Own<'_>, file: &str) -> String {
+fn told(bubble: &ToyBubble<'_>, file: &str) -> String {
     let file = bubble.machine.beside(file);
     eventually_or("the end of the hook", || bubble.everything(), || std::fs::read_to_string(&file).ok())
 }
 
 /// Waits until what waits for a person says `part`.
 #[track_caller]
-fn asked(bubble: &Own<'_>, part: &str) -> Value {
+fn asked(bubble: &ToyBubble<'_>, part: &str) -> Value {
     let item = || {
         let items = bubble.run("inbox", &["--json"]).ok().json();
         let found = items["items"].as_array()?.iter().find(|item| item["question"].as_str().unwrap().contains(part));
@@ -48,7 +48,7 @@ fn asked(bubble: &Own<'_>, part: &str) -> Value {
 }
 
 /// Gives the permission that `item` asks for.
-fn accepts(bubble: &Own<'_>, item: &Value) -> Ran {
+fn accepts(bubble: &ToyBubble<'_>, item: &Value) -> Ran {
     bubble.run("reply", &["--question", item["id"].as_str().unwrap(), "--decision", "accept"])
 }
 
@@ -58,7 +58,7 @@ fn decision(text: &str) -> Value {
 
 /// Lets the implementer go on, to the end of the loop; nobody was told anything but whose turn it is.
 #[track_caller]
-fn ends_well(bubble: &Own<'_>) {
+fn ends_well(bubble: &ToyBubble<'_>) {
     bubble.machine.open("go");
     bubble.wait_for_state("READY_FOR_APPROVAL");
     let notes = bubble.notes("codex");
@@ -138,12 +138,12 @@ fn a_permission_is_answered_with_a_key_of_next() {
         shown
     };
     asked(&bubble, "Bash rm -rf build (outside its sandbox).");
-    let shown = next(&[("[a=allow it once  r=refuse it with words", "a")]);
+    let shown = next(&[("[a=allow it once  r=refuse it with a message", "a")]);
     assert!(shown.contains("codex asks for a permission: Bash rm -rf build (outside its sandbox)."), "{shown}");
     assert_eq!(decision(&told(&bubble, "told")), json!({"behavior": "allow"}));
     machine.open("more");
     asked(&bubble, "Bash make clean (outside its sandbox).");
-    next(&[("[a=allow it once", "r"), ("Your words:", "not now\n")]);
+    next(&[("[a=allow it once", "r"), ("Your text:", "not now\n")]);
     assert_eq!(decision(&told(&bubble, "other")), json!({"behavior": "deny", "message": "not now"}));
     ends_well(&bubble);
 }

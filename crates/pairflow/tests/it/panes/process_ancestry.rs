@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pairflow_engine::engine::Control;
-use pairflow_testkit::toys::Own;
+use pairflow_engine::engine::ControlDir;
+use pairflow_testkit::toys::ToyBubble;
 use pairflow_testkit::wait::eventually_or;
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ act() {
 "#;
 
 /// The lines of a bubble's log.
-fn log(bubble: &Own<'_>) -> Vec<Value> {
+fn log(bubble: &ToyBubble<'_>) -> Vec<Value> {
     let path = bubble.repo.join(".pairflow/bubbles").join(&bubble.id).join("transcript.ndjson");
     let text = std::fs::read_to_string(path).unwrap();
     // A line that is being appended right now is not there yet.
@@ -45,12 +45,12 @@ fn log(bubble: &Own<'_>) -> Vec<Value> {
     whole.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn passes_of(bubble: &Own<'_>, agent: &str) -> usize {
+fn passes_of(bubble: &ToyBubble<'_>, agent: &str) -> usize {
     log(bubble).iter().filter(|line| line["type"] == "PASS" && line["sender"] == agent).count()
 }
 
 /// What `party` was warned of: the command and the reason of each warning.
-fn warned(bubble: &Own<'_>, party: &str) -> Vec<(String, String)> {
+fn warned(bubble: &ToyBubble<'_>, party: &str) -> Vec<(String, String)> {
     let mut lines = log(bubble);
     lines.retain(|line| line["type"] == "PROTOCOL_WARNING" && line["recipient"] == party);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -82,7 +82,8 @@ fn no_agent_speaks_through_the_socket_of_another() {
 #[test]
 fn no_check_speaks_through_the_socket_of_an_agent() {
     let machine = toys("act() { briefed; echo one >work.txt; pairflow pass --summary cut; gate never; }", "");
-    let socket = Control::of(&machine.home.repo).seat_socket(&"checked".parse().unwrap(), &"claude".parse().unwrap());
+    let socket =
+        ControlDir::of(&machine.home.repo).seat_socket(&"checked".parse().unwrap(), &"claude".parse().unwrap());
     let (probe, heard) = (machine.beside("probe.sh"), machine.beside("heard"));
     let program = env!("CARGO_BIN_EXE_pairflow");
     let forged = format!("PAIRFLOW_SOCKET='{}' {program} pass --summary forged --no-findings", socket.display());
@@ -91,7 +92,7 @@ fn no_check_speaks_through_the_socket_of_an_agent() {
     let check = format!("sh '{}'", probe.display());
     let create = ["create", "--id", "checked", "--task", "Write", "--test", &check, "--yes", "--start"];
     machine.home.pairflow(&create).ok();
-    let bubble = Own { machine: &machine, repo: machine.home.repo.clone(), id: "checked".to_owned() };
+    let bubble = ToyBubble { machine: &machine, repo: machine.home.repo.clone(), id: "checked".to_owned() };
     let review = bubble.wait_for_note("claude", 1);
     assert_eq!(review.seat, "reviewer");
     let heard = std::fs::read_to_string(heard).unwrap();
@@ -112,7 +113,7 @@ act() { gate never; }
 "#;
 
 /// The stray processes of `agent`, once there are `many`.
-fn strays(bubble: &Own<'_>, agent: &str, many: usize) -> Vec<String> {
+fn strays(bubble: &ToyBubble<'_>, agent: &str, many: usize) -> Vec<String> {
     let read = || {
         let text = std::fs::read_to_string(bubble.machine.beside(&format!("strays.{agent}"))).ok()?;
         Some(text.lines().map(str::to_owned).collect::<Vec<_>>()).filter(|pids| pids.len() == many)

@@ -9,7 +9,7 @@ use pairflow_core::bubble::Command as Verb;
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Engine, UserDirs};
 use pairflow_engine::store::RealDisk;
-use pairflow_testkit::toys::{Machine, Own};
+use pairflow_testkit::toys::{Machine, ToyBubble};
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
@@ -72,7 +72,7 @@ fn stop_and_delete_return_when_programs_that_do_not_listen_are_gone() {
 }
 
 /// Waits until both programs run, and returns the process of the tmux server.
-fn server(bubble: &Own<'_>) -> String {
+fn server(bubble: &ToyBubble<'_>) -> String {
     bubble.wait_for_note("codex", 0);
     bubble.wait_for_note("claude", 0);
     bubble.tmux(&["display-message", "-p", "#{pid}"]).unwrap()
@@ -84,7 +84,7 @@ fn alive(pid: &str) -> bool {
 }
 
 /// Has the bubble cancelled by somebody who does not live to end its programs; returns its tmux server.
-fn orphaned(machine: &Machine, bubble: &Own<'_>) -> String {
+fn orphaned(machine: &Machine, bubble: &ToyBubble<'_>) -> String {
     let server = server(bubble);
     let status = machine.home.pairflow(&["supervisor", "status", "--json"]).ok().json();
     let pid = status["pid"].as_u64().unwrap().to_string();
@@ -114,7 +114,7 @@ fn the_next_supervisor_ends_what_is_left_of_a_bubble_that_is_over() {
     let bubble = machine.start("left");
     let server = orphaned(&machine, &bubble);
     let warned = machine.home.pairflow(&["doctor"]);
-    assert!(warned.stdout.contains("bubble left is over, but 2 programs of it still run"), "{warned:?}");
+    assert!(warned.stdout.contains("bubble left has ended, but 2 programs of it still run"), "{warned:?}");
     machine.home.pairflow(&["supervise"]).ok();
     let gone = || (bubble.processes().is_empty() && !alive(&server)).then_some(());
     eventually_or("the end of its programs", || bubble.everything(), gone);

@@ -43,7 +43,7 @@ fn no_key_ends_the_view_of_the_session() {
         );
     };
     shows("Turn      codex as implementer");
-    assert!(!screen().contains("leaves this view") && screen().contains("tmux: prefix o next pane"), "{}", screen());
+    assert!(!screen().contains("q quits") && screen().contains("tmux: prefix o next pane"), "{}", screen());
     let process = bubble.tmux(&["display-message", "-p", "-t", &pane, "#{pane_pid}"]).unwrap();
     for key in ["q", "Q", "C-c", "C-d"] {
         bubble.tmux(&["send-keys", "-t", &pane, key]).unwrap();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pairflow_testkit::home::write_program;
-use pairflow_testkit::toys::{Machine, Note, Own, PLAY_FINDING};
+use pairflow_testkit::toys::{Machine, Note, PLAY_FINDING, ToyBubble};
 use pairflow_testkit::wait::eventually_or;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ fn one_bubble_briefs_both_panes_and_runs_to_the_approval() {
     bubble.stop();
 }
 
-fn turns(bubble: &Own<'_>, agent: &str) -> Vec<String> {
+fn turns(bubble: &ToyBubble<'_>, agent: &str) -> Vec<String> {
     let notes = bubble.notes(agent);
     let turns = notes.iter().filter(|note| note.round.is_some());
     turns.map(|note| format!("{} {}", note.round.unwrap(), note.seat)).collect()
@@ -177,7 +177,7 @@ fn a_megabyte_of_hostile_text_is_pasted_nowhere_and_the_view_stays_readable() {
     bubble.stop();
 }
 
-fn bubble_dir(bubble: &Own<'_>) -> PathBuf {
+fn bubble_dir(bubble: &ToyBubble<'_>) -> PathBuf {
     bubble.repo.join(".pairflow/bubbles").join(&bubble.id)
 }
 
@@ -191,7 +191,7 @@ fn size(path: &Path) -> u64 {
 
 /// Insists that each agent was given at least `least` lines, and nothing but pairflow's own texts.
 #[track_caller]
-fn only_templates_were_given(bubble: &Own<'_>, least: usize) {
+fn only_templates_were_given(bubble: &ToyBubble<'_>, least: usize) {
     for agent in ["codex", "claude"] {
         let given = String::from_utf8(bubble.given(agent)).unwrap();
         assert!(given.lines().count() >= least, "{given}");
@@ -208,7 +208,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn of(bubble: &Own<'_>) -> Self {
+    fn of(bubble: &ToyBubble<'_>) -> Self {
         let (pane, file) = (bubble.pane("pairflow.view"), bubble.machine.beside("drawn-by-the-view"));
         bubble.tmux(&["pipe-pane", "-t", &pane, &format!("exec cat >>'{}'", file.display())]).unwrap();
         Self { pane, file }
@@ -216,7 +216,7 @@ impl Drawn {
 
     /// Insists that the view shows where the bubble stands, in pictures that hold no sequence but those that draw.
     #[track_caller]
-    fn is_readable(&self, bubble: &Own<'_>, state: &str) {
+    fn is_readable(&self, bubble: &ToyBubble<'_>, state: &str) {
         let shown = || bubble.tmux(&["capture-pane", "-p", "-t", &self.pane]);
         let head = format!("hostile  {state}  ");
         let whole = |screen: &String| {
@@ -295,7 +295,7 @@ fn a_notice_reaches_a_pane_in_copy_mode_and_the_mode_stays() {
 }
 
 /// Ends the implementer's program in its first turn, and looks how it comes back.
-fn comes_back(end: impl FnOnce(&Own<'_>, &Note), how: &str) {
+fn comes_back(end: impl FnOnce(&ToyBubble<'_>, &Note), how: &str) {
     let machine = toys(PLAY_GATED, "");
     machine.open("review");
     let bubble = machine.start("ends");
@@ -336,13 +336,13 @@ fn a_program_that_ends_is_asked_about_and_resumed() {
 
 #[test]
 fn a_tmux_server_that_is_killed_is_asked_about_and_comes_back() {
-    let end = |bubble: &Own<'_>, _: &Note| kill(&bubble.tmux(&["display-message", "-p", "#{pid}"]).unwrap());
+    let end = |bubble: &ToyBubble<'_>, _: &Note| kill(&bubble.tmux(&["display-message", "-p", "#{pid}"]).unwrap());
     comes_back(end, "together with its pane");
 }
 
 #[test]
 fn a_pane_that_is_closed_by_hand_is_asked_about_and_comes_back() {
-    let end = |bubble: &Own<'_>, _: &Note| {
+    let end = |bubble: &ToyBubble<'_>, _: &Note| {
         bubble.tmux(&["kill-pane", "-t", &bubble.pane("codex")]).unwrap();
     };
     comes_back(end, "together with its pane");

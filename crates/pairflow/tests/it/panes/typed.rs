@@ -2,7 +2,7 @@
 //! next; and what a person has begun to type is theirs, so that a notice waits for it.
 
 use pairflow_testkit::home::TEST_LIMITS;
-use pairflow_testkit::toys::{LOOK, Machine, Own, PLAY_FINDING};
+use pairflow_testkit::toys::{LOOK, Machine, PLAY_FINDING, ToyBubble};
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
@@ -32,10 +32,10 @@ fn machine(play: &str, hooks: &str, config: &str) -> Machine {
 
 /// Starts the bubble `id` with these two agents.
 #[track_caller]
-fn start<'a>(machine: &'a Machine, id: &str, pair: &str) -> Own<'a> {
+fn start<'a>(machine: &'a Machine, id: &str, pair: &str) -> ToyBubble<'a> {
     let words = ["--task", "Write work.txt", "--pair", pair, "--test", "true", "--yes", "--start"];
     machine.home.pairflow(&[&["create", "--id", id][..], &words].concat()).ok();
-    Own { machine, repo: machine.home.repo.clone(), id: id.to_owned() }
+    ToyBubble { machine, repo: machine.home.repo.clone(), id: id.to_owned() }
 }
 
 /// Ends the supervisor without a warning.
@@ -55,17 +55,17 @@ fn supervise_again(machine: &Machine) {
 }
 
 /// Returns the lines that were typed into the program of `agent`.
-fn lines(bubble: &Own<'_>, agent: &str) -> Vec<String> {
+fn lines(bubble: &ToyBubble<'_>, agent: &str) -> Vec<String> {
     String::from_utf8(bubble.given(agent)).unwrap().lines().map(str::to_owned).collect()
 }
 
-fn log(bubble: &Own<'_>) -> String {
+fn log(bubble: &ToyBubble<'_>) -> String {
     let log = bubble.repo.join(format!(".pairflow/bubbles/{}/transcript.ndjson", bubble.id));
     std::fs::read_to_string(log).unwrap_or_default()
 }
 
 /// Whether the log says that `agent` has a program.
-fn has_program(bubble: &Own<'_>, agent: &str) -> Option<()> {
+fn has_program(bubble: &ToyBubble<'_>, agent: &str) -> Option<()> {
     let log = log(bubble);
     let mine = |line: &&str| line.contains("agent_session") && line.contains(&format!("\"{agent}\""));
     log.lines().find(mine).map(drop)
@@ -157,13 +157,13 @@ fn late_review() -> Machine {
     toys(&PLAY_FINDING.replace("reviewer-1) ", "reviewer-1) gate review; "), "")
 }
 
-fn screen(bubble: &Own<'_>, agent: &str) -> String {
+fn screen(bubble: &ToyBubble<'_>, agent: &str) -> String {
     bubble.tmux(&["capture-pane", "-p", "-t", &bubble.pane(agent)]).unwrap_or_default()
 }
 
 /// Has a person type `text` into the pane of the implementer after its turn, and the next turn come to it then.
 #[track_caller]
-fn comes_while_typing(bubble: &Own<'_>, text: &str) {
+fn comes_while_typing(bubble: &ToyBubble<'_>, text: &str) {
     bubble.wait("the review", |status| status["active_agent"] == "claude" && status["turn_state"] == "open");
     let ready = |session: &serde_json::Value| {
         let agents = session["agents"].as_array().unwrap();

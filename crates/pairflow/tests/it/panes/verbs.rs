@@ -1,6 +1,6 @@
 //! The tmux driver with toy agents: what the person's verbs do to the panes.
 
-use pairflow_testkit::toys::Own;
+use pairflow_testkit::toys::ToyBubble;
 use pairflow_testkit::wait::eventually_or;
 
 use crate::support::bubbles::toys;
@@ -85,7 +85,7 @@ fn a_program_that_takes_no_prompt_as_an_argument_has_it_typed() {
     std::fs::write(&config, std::fs::read_to_string(&config).unwrap() + &plain).unwrap();
     let pair = ["--pair", "plain,claude", "--test", "true", "--yes", "--start"];
     machine.home.pairflow(&[&["create", "--id", "typed", "--task", "Write work.txt"][..], &pair].concat()).ok();
-    let bubble = Own { machine: &machine, repo: machine.home.repo.clone(), id: "typed".to_owned() };
+    let bubble = ToyBubble { machine: &machine, repo: machine.home.repo.clone(), id: "typed".to_owned() };
     let first = bubble.wait_for_note("plain", 0);
     assert_eq!((first.number, first.seat.as_str()), (Some(1), "implementer"));
     bubble.wait_for_state("READY_FOR_APPROVAL");
@@ -216,7 +216,7 @@ fn a_tmux_that_was_missing_is_found_when_a_person_goes_on() {
         "{refused:?}"
     );
     machine.home.pairflow(&["start", "late"]).ok();
-    let bubble = Own { machine: &machine, repo: machine.home.repo.clone(), id: "late".to_owned() };
+    let bubble = ToyBubble { machine: &machine, repo: machine.home.repo.clone(), id: "late".to_owned() };
     bubble.wait_for_note("codex", 0);
     without(&["restart", "late"]).ok();
     let question = bubble.wait_for_question("trouble");

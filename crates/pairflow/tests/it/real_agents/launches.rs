@@ -1,10 +1,10 @@
 //! The real Claude Code and the real Codex, started exactly as agents in panes are: by the driver's launch and
 //! `pairflow launch`, in tmux, against the mock model. Nothing of the machine's own configuration is read.
 
-use pairflow_agents::PaneDriver;
+use pairflow_agents::Drivers;
 use pairflow_core::rules::Permissions;
 use pairflow_core::time::Timestamp;
-use pairflow_engine::driver::{AgentDriver, Screen, Session, Trouble, TroubleKind};
+use pairflow_engine::driver::{AgentDriver, PaneScreen, Session, Trouble, TroubleKind};
 use pairflow_testkit::model::{Reply, Scripts};
 use serde_json::{Value, json};
 
@@ -179,7 +179,7 @@ fn trouble(pane: &Pane<'_>, agent: &str) -> Trouble {
     let record = pane.hook("UserPromptSubmit", 1)["transcript_path"].as_str().unwrap().to_owned();
     let found = || {
         let text = std::fs::read_to_string(&record).ok()?;
-        PaneDriver.trouble(&agent.parse().unwrap(), None, &text)
+        Drivers::default().trouble(&agent.parse().unwrap(), None, &text)
     };
     pane.wait(found)
 }
@@ -233,7 +233,7 @@ fn a_turn_that_failed_is_trouble_until_the_next_one() {
         let record = pane.hook("Stop", 1)["transcript_path"].as_str().unwrap().to_owned();
         let over = || {
             let text = std::fs::read_to_string(&record).ok()?;
-            PaneDriver.trouble(&agent.parse().unwrap(), None, &text).is_none().then_some(())
+            Drivers::default().trouble(&agent.parse().unwrap(), None, &text).is_none().then_some(())
         };
         pane.wait(over);
     }
@@ -243,7 +243,7 @@ fn a_turn_that_failed_is_trouble_until_the_next_one() {
 #[track_caller]
 fn has_typed(pane: &Pane<'_>, wanted: &str) {
     let composer = pane.launch.composer.clone().unwrap();
-    let typed = || composer.input(&Screen::read(&pane.styled(), pane.cursor()));
+    let typed = || composer.input(&PaneScreen::read(&pane.styled(), pane.cursor()));
     pane.wait(|| typed().filter(|typed| typed == wanted || (!wanted.is_empty() && typed.starts_with(wanted))));
 }
 

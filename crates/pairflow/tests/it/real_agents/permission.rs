@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use pairflow_testkit::model::{Kind, Reply};
-use pairflow_testkit::pair::{Minds, Pair, Turn};
+use pairflow_testkit::pair::{ModelScript, Pair, Turn};
 
 /// What the person says to the second request.
 const REFUSAL: &str = "Nein: \"reviews\" leave no files, größer gesagt";
@@ -35,7 +35,8 @@ fn answer(pair: &Pair, asks: &str, reply: &[&str]) {
 
 #[test]
 fn the_real_programs_take_a_permission_and_a_refusal_from_the_inbox() {
-    let pair = Pair::new(env!("CARGO_BIN_EXE_pairflow"), Path::new(env!("CARGO_TARGET_TMPDIR")), Minds::new(steps));
+    let pair =
+        Pair::new(env!("CARGO_BIN_EXE_pairflow"), Path::new(env!("CARGO_TARGET_TMPDIR")), ModelScript::new(steps));
     let config = pair.home.root().join("config/pairflow/config.toml");
     let before = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, format!("permissions = \"ask\"\n{before}")).unwrap();
@@ -51,6 +52,6 @@ fn the_real_programs_take_a_permission_and_a_refusal_from_the_inbox() {
     assert_eq!(std::fs::read_to_string(worktree.join("work.txt")).unwrap(), "one\n");
     assert!(!worktree.join("looked.txt").exists());
     assert!(pair.has_read(Kind::Claude, REFUSAL), "it is told why:\n{}", pair.screens("leave"));
-    let begun = pair.minds().begun();
+    let begun = pair.model_script().begun();
     assert!(begun.len() == 3 && begun.values().all(|times| *times == 1), "a turn is announced once: {begun:?}");
 }

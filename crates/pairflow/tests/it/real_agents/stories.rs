@@ -15,7 +15,7 @@ fn dir() -> &'static Path {
 fn a_whole_bubble_runs_with_the_real_clis_from_the_briefing_to_the_commit() {
     let pair = Pair::of_stories(program(), dir());
     pair::live_in_turn(&pair, &["whole".to_owned()]);
-    let begun = pair.minds().begun();
+    let begun = pair.model_script().begun();
     assert!(begun.values().all(|times| *times == 1), "no notice twice: {begun:?}");
     assert_eq!(begun.len(), 6, "{begun:?}");
 }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pairflow_engine::seat::{HookAnswer, HookCall, HookName};
+use pairflow_engine::agent_socket::{HookAnswer, HookCall, HookName};
 use pairflow_testkit::home::Ran;
 use pairflow_testkit::wait::PATIENCE;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use pairflow_engine::local_socket::fitting;
-use pairflow_engine::verbs::AgentSays;
+use pairflow_engine::verbs::AgentRequest;
 use pairflow_testkit::disk::Rng;
 use pairflow_testkit::home::Home;
 use serde_json::Value;
@@ -131,7 +131,7 @@ fn spoiled(rng: &mut Rng, seeds: &[Vec<u8>]) -> Vec<u8> {
 fn may_count(bytes: &[u8]) -> bool {
     let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return false };
     let Ok(line) = serde_json::from_slice::<Value>(&bytes[..end]) else { return false };
-    let says = serde_json::from_value::<AgentSays>(line["said"].clone()).is_ok();
+    let says = serde_json::from_value::<AgentRequest>(line["said"].clone()).is_ok();
     says || line["attempted"].is_string()
 }
 
@@ -228,7 +228,7 @@ fn without_a_supervisor_every_verb_says_who_can_start_one() {
 }
 
 /// Takes one verb as a supervisor does that is killed in the middle: it says that it has taken it, and ends.
-fn taken_and_lost(path: &Path, since: u64, meanwhile: impl FnOnce(AgentSays)) {
+fn taken_and_lost(path: &Path, since: u64, meanwhile: impl FnOnce(AgentRequest)) {
     let listener = UnixListener::bind(path).unwrap();
     let (stream, _) = listener.accept().unwrap();
     let mut line = String::new();
@@ -266,7 +266,7 @@ fn a_verb_whose_supervisor_died_after_recording_it_is_recorded_once_even_in_the_
     let said = codex.spawn(&["pass", "--summary", "again", "--json"]);
     let mut id = None;
     taken_and_lost(&codex.path, since, |said| {
-        id = before.hear(&"codex".parse().unwrap(), said, true).unwrap().id;
+        id = before.handle_agent_request(&"codex".parse().unwrap(), said, true).unwrap().id;
         home.wait_for_turn("b1", "claude");
         claude.pairflow(&["pass", "--summary", "no", "--finding", "P1:wrong"]).ok();
         home.wait_for_turn("b1", "codex");

@@ -245,7 +245,7 @@ fn the_scope_is_told_to_every_agent_and_held_against_every_round() {
     codex.write("notes/plan.md", "plan\n");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "claude");
-    for part in ["OUT OF SCOPE, changed nevertheless:\n\n- notes/plan.md\n", "done.txt says done", "*.txt"] {
+    for part in ["OUT OF SCOPE, but changed:\n\n- notes/plan.md\n", "done.txt says done", "*.txt"] {
         assert!(brief("claude").contains(part), "{part}: {}", brief("claude"));
     }
     claude.pairflow(&["pass", "--summary", "no", "--finding", "P1:drop notes/plan.md"]).ok();

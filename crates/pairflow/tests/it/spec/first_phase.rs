@@ -75,7 +75,7 @@ fn a_commit_is_impossible_without_an_explicit_approval() {
     home.pairflow(&["commit", "b1", "--yes"]).ends(1).says("pairflow ok b1");
     codex.pairflow(&["commit", "b1", "--yes"]).ends(77);
     home.pairflow(&["commit", "b1", "--override-scope", "--reason", "I want to", "--yes"]).ends(1);
-    assert_eq!(home.git(&["rev-parse", "bubble/b1"]), tip(), "nothing was committed");
+    assert_eq!(home.git(&["rev-parse", "bubble/b1"]), tip(), "Nothing was committed");
     // An approval is withdrawn by rework.
     home.pairflow(&["approve", "b1", "--yes"]).ok();
     home.pairflow(&["request-rework", "b1", "--message", "once more"]).ok();

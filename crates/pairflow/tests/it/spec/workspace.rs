@@ -52,7 +52,7 @@ fn a_bubble_has_one_worktree_and_one_branch_cut_from_its_base() {
     assert!(!worktree.join("later.txt").exists());
     assert_eq!(home.git_in(&worktree, &["branch", "--show-current"]), "bubble/b1");
     let listed = home.git(&["worktree", "list"]);
-    // The checkout for the checks is on no branch.
+    // The checkout for the checks is not on a branch.
     assert_eq!(listed.lines().filter(|line| !line.ends_with("(detached HEAD)")).count(), 2, "{listed}");
     assert_eq!(home.git(&["branch", "--list", "--format=%(refname:short)"]), "bubble/b1\nmain\nrelease");
 }

@@ -81,10 +81,10 @@ fn without_a_supervisor_a_hand_over_says_that_nothing_goes_on() {
     codex.write("done.txt", "done\n");
     home.pairflow(&["supervisor", "stop"]).ok();
     let passed = codex.pairflow(&["pass", "--summary", "first cut"]).ok();
-    assert!(passed.stderr.contains("the supervisor is not running"), "{passed:?}");
-    assert!(passed.stderr.contains("tell the person to run `pairflow supervise`"), "{passed:?}");
+    assert!(passed.stderr.contains("no supervisor is running"), "{passed:?}");
+    assert!(passed.stderr.contains("ask the person to run `pairflow supervise`"), "{passed:?}");
     assert!(!passed.stderr.contains("next:"), "an agent cannot run it: {passed:?}");
-    let refused = claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ends(1).says("tell the person to run");
+    let refused = claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ends(1).says("ask the person to run");
     assert!(!refused.stderr.contains("next: pairflow supervise"), "{refused:?}");
     home.pairflow(&["supervise"]).ok();
     home.wait_for_turn("b1", "claude");
@@ -101,7 +101,7 @@ fn a_rejected_approach_is_told_to_the_agent_as_such() {
     let agent = turn["active_agent"].as_str().unwrap();
     let brief = home.repo.join(format!(".pairflow/bubbles/b1/artifacts/brief-{agent}.md"));
     let brief = std::fs::read_to_string(brief).unwrap();
-    assert!(brief.contains("the approach as such is rejected") && brief.contains("use a queue"), "{brief}");
+    assert!(brief.contains("the whole approach is rejected") && brief.contains("use a queue"), "{brief}");
 }
 
 #[test]

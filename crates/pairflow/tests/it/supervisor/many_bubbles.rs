@@ -119,7 +119,7 @@ fn twenty_bubbles_run_concurrently_under_one_supervisor_without_cross_contaminat
     for id in [&ids[0], &ids[9], &ids[19]] {
         home.pairflow(&["verify", id]).ok();
     }
-    home.pairflow(&["doctor", "--json"]).says("20, every log is sound");
+    home.pairflow(&["doctor", "--json"]).says("20, all logs are valid");
     let commits: BTreeSet<_> = ids.iter().map(|id| home.git(&["rev-parse", &format!("bubble/{id}")])).collect();
     assert_eq!(commits.len(), ids.len());
     assert_eq!(home.git(&["status", "--porcelain"]), "");

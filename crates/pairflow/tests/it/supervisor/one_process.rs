@@ -109,7 +109,7 @@ fn a_second_supervisor_leaves_the_bubbles_of_the_first_alone_and_takes_them_over
     let agent = only(&home, |_| true);
     let second = Second::start(&home);
     second.says("b1: another process looks after it");
-    home.finish(elsewhere(&home, &second.run, &["supervisor", "status"])).ok().says("Bubbles: 0 in its care");
+    home.finish(elsewhere(&home, &second.run, &["supervisor", "status"])).ok().says("Bubbles: 0 supervised");
     assert!(is_alive(agent) && recorded(&home) == [agent]);
     home.pairflow(&["supervisor", "stop"]).ok().says("Stopped the supervisor");
     second.says("b1: taken over");
@@ -129,5 +129,5 @@ fn what_is_owed_is_not_paid_twice_by_a_supervisor_that_nobody_here_can_see() {
     let run = home.root().join("run2");
     std::fs::create_dir(&run).unwrap();
     let once = elsewhere(&home, &run, &["supervise", "--once"]);
-    home.finish(once).ok().says("b1: another process looks after it.");
+    home.finish(once).ok().says("b1: another process is working on it.");
 }

@@ -50,10 +50,12 @@ fn a_passing_fault_of_the_store_is_outlived() {
     std::fs::create_dir(&lock).unwrap();
     home.pairflow(&["supervise"]).ok();
     let log = home.root().join("state/pairflow/supervisor.log");
-    eventually("the failure", || std::fs::read_to_string(&log).ok().filter(|text| text.contains("it is tried again")));
+    eventually("the failure", || {
+        std::fs::read_to_string(&log).ok().filter(|text| text.contains("pairflow tries again"))
+    });
     std::fs::remove_dir(&lock).unwrap();
     home.wait_for_turn("b1", "claude");
-    assert_eq!(std::fs::read_to_string(&log).unwrap().matches("it is tried again").count(), 1, "it is said once");
+    assert_eq!(std::fs::read_to_string(&log).unwrap().matches("pairflow tries again").count(), 1, "it is said once");
 }
 
 #[test]

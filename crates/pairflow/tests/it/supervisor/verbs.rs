@@ -43,8 +43,8 @@ fn the_supervisor_is_started_by_start_and_stopped_by_a_person() {
     assert_eq!(shown["bubbles"], 1);
     home.pairflow(&["supervisor", "stop"]).ok().says("Stopped the supervisor");
     home.pairflow(&["supervisor", "status", "--json"]).ok().says("\"running\": false");
-    home.pairflow(&["status", "b1"]).ok().says("the supervisor is not running");
-    home.pairflow(&["supervise"]).ok().says("runs in the background as process");
+    home.pairflow(&["status", "b1"]).ok().says("no supervisor is running");
+    home.pairflow(&["supervise"]).ok().says("is running in the background, process");
     assert_ne!(pid(&home), Value::Null);
 }
 
@@ -66,10 +66,10 @@ fn without_a_supervisor_an_agent_is_told_and_once_does_what_is_owed() {
     home.pairflow(&["supervisor", "stop"]).ok();
     codex.write("done.txt", "done\n");
     codex.pairflow(&["pass", "--summary", "first cut"]).ok();
-    claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ends(1).says("supervisor is not running");
+    claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ends(1).says("no supervisor is running");
     let told = home.pairflow(&["supervise", "--once"]).ok().stdout;
     assert!(told.contains("b1: pairflow opens the turn of claude"), "{told}");
-    home.pairflow(&["supervise", "--once"]).ok().says("b1 is RUNNING; nothing was owed.");
+    home.pairflow(&["supervise", "--once"]).ok().says("b1 is RUNNING; nothing was due.");
     claude.pairflow(&["pass", "--summary", "x", "--no-findings"]).ok();
 }
 

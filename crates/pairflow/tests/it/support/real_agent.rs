@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pairflow_agents::PaneDriver;
+use pairflow_agents::Drivers;
 use pairflow_agents::spec::dialog_on;
 use pairflow_core::facts::Seat;
 use pairflow_core::rules::{CustomAgent, Permissions};
-use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, SeatStart, Session};
+use pairflow_engine::driver::{AgentDriver, Launch, LaunchFile, PaneStart, Session};
 use pairflow_engine::process::MARK;
 use pairflow_testkit::clis::{AgentHome, Clis, HookLog, Panes, Slot, agent_clis};
 use pairflow_testkit::home::write_program;
@@ -117,11 +117,11 @@ impl Place {
     }
 
     /// Describes the seat of `agent` with a fresh conversation and permission to edit.
-    pub(crate) fn seat(&self, agent: &str, prompt: &str) -> SeatStart {
+    pub(crate) fn seat(&self, agent: &str, prompt: &str) -> PaneStart {
         let mut person = self.home.env(&[&self.clis.bin]);
         person.extend(OUTER.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let env = [("PAIRFLOW_AGENT", agent), ("PAIRFLOW_BUBBLE", "fix-it"), (MARK, OURS)];
-        SeatStart {
+        PaneStart {
             bubble_id: "fix-it".parse().unwrap(),
             repo: self.root.join("repo"),
             agent: agent.parse().unwrap(),
@@ -141,8 +141,8 @@ impl Place {
     }
 
     /// Starts the agent of a seat in a pane.
-    pub(crate) fn launch(&self, seat: &SeatStart) -> Pane<'_> {
-        let launch = PaneDriver.launch(seat).unwrap();
+    pub(crate) fn launch(&self, seat: &PaneStart) -> Pane<'_> {
+        let launch = Drivers::default().launch(seat).unwrap();
         let dir = self.root.join(".pairflow/runtime/b1");
         std::fs::create_dir_all(&dir).unwrap();
         let file = dir.join(format!("{}.launch", seat.agent));

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use pairflow_core::ids::AgentId;
+use pairflow_engine::agent_socket::{AgentSocket, HookEvent};
 use pairflow_engine::clock::SystemClock;
 use pairflow_engine::engine::{Bubble, Engine, UserDirs};
-use pairflow_engine::seat::{SeatCall, SeatSocket};
 use pairflow_engine::store::RealDisk;
 use pairflow_testkit::home::{Home, Ran};
 use pairflow_testkit::wait::PATIENCE;
@@ -23,8 +23,8 @@ pub(crate) struct Seat<'a> {
     agent: String,
     pub(crate) worktree: PathBuf,
     pub(crate) path: PathBuf,
-    pub(crate) socket: Option<SeatSocket>,
-    pub(crate) calls: Receiver<SeatCall>,
+    pub(crate) socket: Option<AgentSocket>,
+    pub(crate) calls: Receiver<HookEvent>,
 }
 
 /// Opens the socket of one seat.
@@ -35,7 +35,9 @@ pub(crate) fn seat<'a>(home: &'a Home, bubble: &str, agent: &str) -> Seat<'a> {
     let opened = opened(home, bubble);
     let path = opened.control.seat_socket(&opened.id, &agent.parse().unwrap());
     let (out, calls) = channel();
-    let socket = SeatSocket::open(Arc::new(opened), agent.parse().unwrap(), path.clone(), out).unwrap();
+    let socket =
+        AgentSocket::open(Arc::new(opened), agent.parse().unwrap(), path.clone(), move |event| out.send(event).is_ok())
+            .unwrap();
     Seat { home, bubble: bubble.to_owned(), agent: agent.to_owned(), worktree, path, socket: Some(socket), calls }
 }
 
@@ -94,7 +96,8 @@ impl Seat<'_> {
         let agent: AgentId = self.agent.parse().unwrap();
         let (out, calls) = channel();
         let bubble = Arc::new(opened(self.home, &self.bubble));
-        self.socket = Some(SeatSocket::open(bubble, agent, self.path.clone(), out).unwrap());
+        self.socket =
+            Some(AgentSocket::open(bubble, agent, self.path.clone(), move |event| out.send(event).is_ok()).unwrap());
         self.calls = calls;
     }
 

@@ -99,7 +99,7 @@ fn a_log_that_was_exchanged_after_it_was_shown_is_not_adopted() {
     assert_eq!((denial.exit, denial.next.as_deref()), (4, Some("pairflow adopt b1")), "{}", denial.message);
     assert!(denial.message.contains("has changed since it was shown"), "{}", denial.message);
     assert_eq!(std::fs::read(log_of(&home.repo, "b1")).unwrap(), before, "a log was written that nobody has seen");
-    assert!(why(&home, &home.repo, "b1").contains("not created here"));
+    assert!(why(&home, &home.repo, "b1").contains("not created by you"));
     home.pairflow(&["adopt", "b1"]).ends(1).says("touch canary");
 }
 
@@ -153,9 +153,9 @@ fn a_bubble_that_is_foreign_and_damaged_is_repaired_first_and_adopted_then() {
     damage(&home.repo, "b1");
     home.pairflow(&["adopt", "b1", "--yes"]).ends(5).says("pairflow doctor --repair");
     let all = home.pairflow(&["adopt", "--all", "--yes"]).ends(5);
-    all.says("Adopted bubble b2").says("bubble b1 is left out").says("pairflow doctor --repair");
+    all.says("Adopted bubble b2").says("bubble b1 was skipped").says("pairflow doctor --repair");
     home.pairflow(&["doctor", "--repair", "--yes"]).says("pairflow adopt b1");
-    assert!(why(&home, &home.repo, "b1").contains("not created here"), "a repair made a foreign bubble one's own");
+    assert!(why(&home, &home.repo, "b1").contains("not created by you"), "a repair made a foreign bubble one's own");
     let adopted = home.pairflow(&["adopt", "--all", "--yes", "--json"]).ok().json();
     assert_eq!(
         (&adopted["bubbles"][0]["bubble_id"], &adopted["left_out"]),
@@ -169,7 +169,7 @@ fn a_program_is_not_asked_and_foreign_text_shows_as_it_is() {
     let home = home();
     present(&home, "true\n  Check test runs: harmless\u{1b}[2K", &["b1"]);
     let shown = home.pairflow(&["adopt", "b1", "--json"]).ends(1);
-    let shown = shown.says("With --json nothing is asked; add --yes").says("| ").says("Check test runs: harmless^[[2K");
+    let shown = shown.says("--json never asks; add --yes").says("| ").says("Check test runs: harmless^[[2K");
     assert!(!shown.stderr.contains('\u{1b}'), "{:?}", shown.stderr);
     assert!(!shown.stderr.lines().any(|line| line.starts_with("  Check test runs: harmless")), "{}", shown.stderr);
 }
@@ -182,19 +182,19 @@ fn a_repository_in_the_place_of_another_is_moved_and_the_others_record_stays() {
     create_in(&home, &b, "b1");
     std::fs::rename(&b, &c).unwrap();
     std::fs::rename(&a, &b).unwrap();
-    let moved = "seems to have been moved";
+    let moved = "was probably moved";
     assert!(why(&home, &b, "b1").contains(moved) && why(&home, &b, "b1").contains(&a.display().to_string()));
     assert!(why(&home, &c, "b1").contains(moved), "{}", why(&home, &c, "b1"));
-    home.pairflow_in(&b, &["adopt", "b1", "--yes"]).ok().says("is on record here now");
+    home.pairflow_in(&b, &["adopt", "b1", "--yes"]).ok().says("is registered at its new place");
     assert!(why(&home, &c, "b1").contains(moved), "the record of another bubble was lost: {}", why(&home, &c, "b1"));
-    home.pairflow_in(&c, &["adopt", "b1", "--yes"]).ok().says("is on record here now");
+    home.pairflow_in(&c, &["adopt", "b1", "--yes"]).ok().says("is registered at its new place");
     assert_eq!((why(&home, &b, "b1"), why(&home, &c, "b1")), (String::new(), String::new()));
     // And back again, each to its old place.
     std::fs::rename(&b, &a).unwrap();
     std::fs::rename(&c, &b).unwrap();
     for repo in [&b, &a] {
         assert!(why(&home, repo, "b1").contains(moved), "{}", why(&home, repo, "b1"));
-        home.pairflow_in(repo, &["adopt", "b1", "--yes"]).ok().says("is on record here now");
+        home.pairflow_in(repo, &["adopt", "b1", "--yes"]).ok().says("is registered at its new place");
     }
     assert_eq!((why(&home, &a, "b1"), why(&home, &b, "b1")), (String::new(), String::new()));
 }
@@ -208,8 +208,8 @@ fn an_original_that_is_moved_after_its_copy_was_adopted_is_not_called_a_copy() {
     assert!(why(&home, &copied, "b1").contains("copy of the bubble"));
     home.pairflow_in(&copied, &["adopt", "b1", "--yes"]).ok();
     std::fs::rename(&a, &moved).unwrap();
-    assert!(why(&home, &moved, "b1").contains("seems to have been moved"), "{}", why(&home, &moved, "b1"));
-    home.pairflow_in(&moved, &["adopt", "b1", "--yes"]).ok().says("is on record here now");
+    assert!(why(&home, &moved, "b1").contains("was probably moved"), "{}", why(&home, &moved, "b1"));
+    home.pairflow_in(&moved, &["adopt", "b1", "--yes"]).ok().says("is registered at its new place");
     assert_eq!((why(&home, &copied, "b1"), why(&home, &moved, "b1")), (String::new(), String::new()));
 }
 
@@ -218,7 +218,7 @@ fn a_log_in_the_place_of_another_bubble_of_unknown_origin_is_foreign() {
     let home = home();
     created(&home, "b1");
     present_again(&home, "touch canary");
-    assert!(why(&home, &home.repo, "b1").contains("not the one that was written here"));
+    assert!(why(&home, &home.repo, "b1").contains("its log was replaced"));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_repository_with_its_git_directory_elsewhere_can_be_moved() {
     home.git_in(&a, &["init", "--quiet", "--separate-git-dir", &git_dir.display().to_string()]);
     start_in(&home, &a, "b1");
     std::fs::rename(&a, &moved).unwrap();
-    home.pairflow_in(&moved, &["adopt", "b1", "--yes"]).ok().says("is on record here now");
+    home.pairflow_in(&moved, &["adopt", "b1", "--yes"]).ok().says("is registered at its new place");
     let status = home.pairflow_in(&moved, &["status", "b1", "--json"]).ok().json();
     assert_eq!((&status["worktree_problem"], &status["worktree_gone"]), (&Value::Null, &Value::Bool(false)));
     assert!(worktree(&home, &moved, "b1").join("half.txt").exists());

@@ -111,7 +111,7 @@ fn a_changed_identity_is_used_once_the_person_says_so() {
     let home = home();
     approved(&home, |_| ());
     home.git(&["config", "user.name", "Ada Lovelace"]);
-    home.pairflow(&["config", "set", "b1", "identity=me"]).ends(2).says("`current` only");
+    home.pairflow(&["config", "set", "b1", "identity=me"]).ends(2).says("can only be set to `current`");
     home.pairflow(&["config", "set", "b1", "identity=current"]).ok().says("Ada Lovelace");
     assert_eq!(home.status("b1")["identity_changes"], serde_json::json!([]));
     home.pairflow(&["commit", "b1", "--yes"]).ok();
@@ -177,7 +177,7 @@ fn hooks_of_the_tree_run_as_the_base_has_them_and_with_the_environment_of_the_ch
     let said = read(&trace(&home));
     assert!(said.contains("hook=base\n") && said.contains("PATH="), "{said}");
     assert!(!said.contains("a-secret"), "{said}");
-    committed.says(".githooks/pre-commit").says("those of the base are run");
+    committed.says(".githooks/pre-commit").says("the hooks of the base are run");
 }
 
 #[test]

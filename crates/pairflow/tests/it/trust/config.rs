@@ -72,7 +72,7 @@ fn a_hash_stands_for_exactly_the_commands_that_it_was_printed_for() {
     commands_in_the_repository(&home);
     let hash = hash_in(&home.pairflow(&["new", "do it"]).ends(1));
     let wrong = format!("--trust={}", hash.replace(|c: char| c.is_ascii_digit(), "a"));
-    let refused = home.pairflow(&["new", "do it", &wrong]).ends(1).says("do not have the hash");
+    let refused = home.pairflow(&["new", "do it", &wrong]).ends(1).says("have another hash than");
     assert_eq!(hash_in(&refused), hash);
     assert!(!canary(&home).exists());
     home.pairflow(&["new", "do it", "--id", "b1", &format!("--trust={hash}")]).ok();
@@ -83,7 +83,7 @@ fn a_hash_stands_for_exactly_the_commands_that_it_was_printed_for() {
     // A changed command is another one, and the old hash does not stand for it.
     home.commit("pairflow.toml", "[commands]\ntest = \"true; true\"\n", "another command");
     home.pairflow(&["new", "once more"]).ends(1).says("- test     true").says("+ test     true; true").says("- setup");
-    home.pairflow(&["new", "once more", &format!("--trust={hash}")]).ends(1).says("do not have the hash");
+    home.pairflow(&["new", "once more", &format!("--trust={hash}")]).ends(1).says("have another hash than");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_no_names_what_was_not_done_and_the_next_step() {
     home.pairflow(&["create", "--id", "b1", "--task", "x", "--test", "true", "--setup", "true"]).ok();
     home.pairflow(&["config", "set", "b1", "commands.setup="]).ok();
     for (call, undone, next) in [
-        (&["new", "do it"][..], "no bubble was made", "pairflow new 'do it' --setup 'COMMAND' --test 'COMMAND'"),
+        (&["new", "do it"][..], "no bubble was created", "pairflow new 'do it' --setup 'COMMAND' --test 'COMMAND'"),
         (&["start", "b1"], "bubble b1 was not started", "pairflow config set b1 commands.setup='COMMAND'"),
         (&["trust"], "the commands are not trusted", "pairflow trust"),
         (&["init"], "the commands are not trusted", "pairflow init"),
@@ -211,7 +211,7 @@ fn a_no_names_what_was_not_done_and_the_next_step() {
 fn init_shows_the_same_screen_and_its_answer_is_the_only_one() {
     let home = home();
     home.commit("Makefile", "test:\n\ttrue\n", "checks");
-    let screen = "pairflow would run on this machine, as you:";
+    let screen = "pairflow would run them on this machine, as you:";
     let (code, shown) = on_terminal(home.command(&["init"]), &[("and trust them? [y/N]", "n\n")]);
     assert_eq!((code, shown.contains(screen)), (1, true), "{shown}");
     assert!(!home.repo.join("pairflow.toml").exists());
@@ -250,7 +250,7 @@ fn trust_is_given_listed_and_withdrawn() {
     home.pairflow(&["trust", &format!("--trust={hash}")]).ok().says("trusted");
     assert_eq!(home.pairflow(&["trust", "--json"]).ok().json()["trusted"], true);
     home.pairflow(&["trust", "--list"]).ok().says(&hash).says("work/repo");
-    home.pairflow(&["init"]).ends(1).says("is there already");
+    home.pairflow(&["init"]).ends(1).says("already exists");
     home.pairflow(&["create", "--id", "b1", "--task", "x", "--setup", "true", "--test", "true"]).ok();
     let forgotten = home.pairflow(&["trust", "--forget", "--json"]).ok().json();
     assert_eq!((&forgotten["schema"], &forgotten["forgotten"]), (&json!("pairflow.forgotten/1"), &json!(true)));
@@ -295,7 +295,7 @@ fn what_is_wrong_with_the_record_of_trust_only_asks_again() {
 fn detected_commands_that_were_confirmed_are_listed() {
     let home = home();
     home.commit("Makefile", "test:\n\ttrue\n", "checks");
-    let (code, shown) = on_terminal(home.command(&["new", "do it"]), &[("with these commands? [y/N]", "y\n")]);
+    let (code, shown) = on_terminal(home.command(&["new", "do it"]), &[("Use these commands to check", "y\n")]);
     assert_eq!(code, 0, "{shown}");
     home.pairflow(&["trust", "--list"]).ok().says("detected, and confirmed by you").says("make test");
     let listed = home.pairflow(&["trust", "--list", "--json"]).ok().json();
@@ -381,7 +381,7 @@ fn an_edited_bubble_toml_changes_nothing_before_the_person_applies_it() {
     // What was fixed at the start is not changed by a file, either.
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text.replace("base_branch = \"main\"", "base_branch = \"other\"")).unwrap();
-    home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("base_branch cannot be changed");
+    home.pairflow(&["config", "apply", "b1", "--yes"]).ends(1).says("base_branch can no longer be changed");
     let (code, shown) = on_terminal(home.command(&["config", "apply", "b1"]), &[]);
     assert_eq!((code, shown.contains("[y/N]")), (1, false), "checked before it is asked: {shown}");
     std::fs::write(&file, text.replace("max_rounds = 3", "max_rounds = 4")).unwrap();
@@ -543,7 +543,7 @@ fn a_person_corrects_the_check_of_a_running_bubble() {
     ] {
         home.pairflow(&["config", "set", "b1", setting]).ends(2).says(why);
     }
-    home.pairflow(&["config", "set", "b1", "max_rounds=3"]).ok().says("Nothing changes");
-    home.pairflow(&["config", "set", "b1", "identity=current"]).ok().says("Nothing changes");
+    home.pairflow(&["config", "set", "b1", "max_rounds=3"]).ok().says("Nothing changed");
+    home.pairflow(&["config", "set", "b1", "identity=current"]).ok().says("Nothing changed");
     home.pairflow(&["verify", "b1"]).ok();
 }

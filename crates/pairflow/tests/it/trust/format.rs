@@ -91,7 +91,7 @@ fn a_log_of_an_older_format_is_refused_and_its_work_goes_on_in_a_new_bubble() {
     written_by_another_version::<1>(&home, "old");
     let worktree = worktree(&home, "old");
     let way = format!(
-        "has format 1, and this pairflow reads format 2; finish it with the pairflow that wrote it, or commit the work in {} and create a new bubble from that branch",
+        "has format 1; this version of pairflow reads format 2; finish it with the pairflow that wrote it, or commit the work in {} and create a new bubble from that branch",
         worktree.display()
     );
     is_refused(&home, "old", &way);
@@ -112,7 +112,11 @@ fn a_log_of_a_newer_format_is_refused_until_pairflow_is_updated() {
     created(&home, "sound");
     created(&home, "new");
     written_by_another_version::<3>(&home, "new");
-    is_refused(&home, "new", "has format 3, and this pairflow reads format 2; update pairflow to go on with it");
+    is_refused(
+        &home,
+        "new",
+        "has format 3; this version of pairflow reads format 2; update pairflow to continue with it",
+    );
 }
 
 #[test]
@@ -122,7 +126,7 @@ fn a_foreign_log_without_a_format_is_refused_and_not_offered_for_adoption() {
     let log = log_of(&home.repo, "fixture");
     std::fs::create_dir_all(log.parent().unwrap()).unwrap();
     std::fs::write(&log, UNNUMBERED).unwrap();
-    let way = "has format 1, and this pairflow reads format 2; finish it with the pairflow that wrote it, or create a new bubble";
+    let way = "has format 1; this version of pairflow reads format 2; finish it with the pairflow that wrote it, or create a new bubble";
     is_refused(&home, "fixture", way);
     let listed = home.pairflow(&["list"]).ok();
     assert!(!(listed.stdout + &listed.stderr).contains("pairflow adopt"), "adoption leads nowhere");

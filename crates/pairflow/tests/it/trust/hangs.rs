@@ -305,7 +305,7 @@ fn a_supervisor_that_hangs_is_stopped_by_force() {
     started(&home, "b1");
     let hung = Supervisor::stopped(&home);
     grow_impatient(&mut home);
-    run(&home, &["supervisor", "stop"]).ok().says(&format!("ended by force, process {}", hung.0));
+    run(&home, &["supervisor", "stop"]).ok().says(&format!("killed, process {}", hung.0));
     assert!(hung.is_gone());
     run(&home, &["supervisor", "status"]).ok().says("No supervisor is running.");
 }

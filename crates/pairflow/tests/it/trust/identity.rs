@@ -84,7 +84,7 @@ fn a_line_of_its_own_is_found(kind: Kind) {
     // Whoever writes next sets it aside and says so.
     codex.pairflow(&["ask-human", "--question", "May I?"]).ok();
     let warned = lines_of(home, "b1", "PROTOCOL_WARNING");
-    let told = |one: &Value| one["payload"]["reason"].as_str().unwrap().contains("they are in quarantine/");
+    let told = |one: &Value| one["payload"]["reason"].as_str().unwrap().contains("they were moved to quarantine/");
     assert!(warned.iter().any(told) && lines_of(home, "b1", "APPROVAL_DECISION").is_empty(), "{warned:#?}");
     let honest = std::fs::read_to_string(&log).unwrap();
     std::fs::write(&log, honest.replace("Write done.txt", "Drop done.txt")).unwrap();

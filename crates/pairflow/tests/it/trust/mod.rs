@@ -20,4 +20,5 @@ mod places;
 mod shown;
 mod socket;
 mod support;
+mod templates;
 mod worktree;

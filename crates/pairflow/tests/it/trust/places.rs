@@ -144,7 +144,7 @@ fn a_record_that_cannot_be_read_is_named_and_written_again_from_its_note() {
     let record = records(&home).join("b1.json");
     std::fs::write(&record, "{\"repo\":").unwrap();
     home.pairflow(&["doctor"]).ends(3).says(&record.display().to_string()).says("pairflow doctor --repair");
-    home.pairflow(&["doctor", "--repair", "--yes"]).says("b1: wrote").says(&record.display().to_string());
+    home.pairflow(&["doctor", "--repair", "--yes"]).says("b1: rewrote").says(&record.display().to_string());
     let said = home.pairflow(&["doctor"]);
     assert!(!said.stdout.contains("cannot be read"), "{}", said.stdout);
     home.pairflow(&["pause", "b1"]).ok();
@@ -162,7 +162,7 @@ fn a_command_that_is_recorded_says_so_when_no_supervisor_can_be_started() {
     let log = state(&home).join("supervisor.log");
     std::fs::remove_file(&log).unwrap();
     std::fs::create_dir(&log).unwrap();
-    let failed = home.pairflow(&["pause", "b1"]).ends(3).says("bubble b1 is recorded, but not carried out");
+    let failed = home.pairflow(&["pause", "b1"]).ends(3).says("recorded in bubble b1, but not carried out");
     failed.says(&log.display().to_string()).says("pairflow supervise --once");
     assert_eq!(home.status("b1")["paused"], true);
 }

@@ -217,7 +217,7 @@ fn whatever_arrives_at_the_socket_is_limited() {
         &say(&socket, wake(&home, "b1", &long).to_string().as_bytes()),
         "the environment of the caller is too large",
     );
-    refused(&say(&socket, b"{\"ask\":\"dance\"}"), "does not understand");
+    refused(&say(&socket, b"{\"ask\":\"dance\"}"), "invalid request");
     let endless = say(&socket, &vec![b'x'; 5 * 1024 * 1024]);
     assert!(endless["pid"].is_null(), "{endless}");
     // As many as this are not served at once; those that say nothing are hung up on, and others get their place.

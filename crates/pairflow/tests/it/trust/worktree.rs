@@ -17,9 +17,9 @@ fn a_worktree_that_git_has_forgotten_is_named_and_repaired_with_its_work() {
     let worktree = worktree(&home);
     std::fs::write(worktree.join("half.txt"), "half done\n").unwrap();
     std::fs::remove_dir_all(home.repo.join(".git/worktrees/b1")).unwrap();
-    home.pairflow(&["doctor"]).ends(3).says("do not point to each other").says("pairflow resume b1");
+    home.pairflow(&["doctor"]).ends(3).says("no longer point to each other").says("pairflow resume b1");
     let status = home.status("b1");
-    assert!(status["worktree_problem"].as_str().unwrap().contains("do not point to each other"), "{status:#}");
+    assert!(status["worktree_problem"].as_str().unwrap().contains("no longer point to each other"), "{status:#}");
     assert_eq!(status["next"][0], "pairflow resume b1");
     home.pairflow(&["resume", "b1"]).ok();
     assert_eq!(std::fs::read_to_string(worktree.join("half.txt")).unwrap(), "half done\n");

@@ -84,7 +84,7 @@ fn a_task_is_text_or_a_file_or_stdin_and_never_empty() {
     std::fs::write(home.repo.join("empty.md"), " \n").unwrap();
     create(&home, &["--id", "b4", "--task", "@empty.md", "--test", "true"]).ends(2).says("empty");
     create(&home, &["--id", "b4", "--task", " ", "--test", "true"]).ends(2);
-    create(&home, &["--id", "b4", "--test", "true"]).ends(2).says("there is no task");
+    create(&home, &["--id", "b4", "--test", "true"]).ends(2).says("the task is missing");
 }
 
 #[test]

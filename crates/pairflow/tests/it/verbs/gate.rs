@@ -31,7 +31,7 @@ fn a_question_is_asked_shown_and_answered_and_the_turn_goes_on() {
     home.pairflow(&["reply", "b1", "--message", "no", "--decision", "accept"])
         .ends(1)
         .says("does not take that decision");
-    home.pairflow(&["reply", "b1", "--message", "no"]).ok().says("codex goes on in bubble b1");
+    home.pairflow(&["reply", "b1", "--message", "no"]).ok().says("codex continues in bubble b1");
     home.wait_for_turn("b1", "codex");
     home.pairflow(&["reply", "b1", "--message", "again"]).ends(1).says("no question is open");
 }
@@ -46,7 +46,7 @@ fn of_several_questions_one_has_to_be_named() {
     home.pairflow(&["reply", "b1", "--message", "yes"]).ends(1).says("2 questions are open").says("--question msg_");
     let items = home.pairflow(&["inbox", "b1", "--json"]).ok().json()["items"].clone();
     let id = items[1]["id"].as_str().unwrap();
-    home.pairflow(&["reply", "b1", "--message", "yes", "--question", id]).ok().says("1 more to answer");
+    home.pairflow(&["reply", "b1", "--message", "yes", "--question", id]).ok().says("1 more open");
     home.pairflow(&["reply", "b1", "--message", "yes", "--question", id]).ends(1).says("is not an open question");
     home.pairflow(&["reply", "b1", "--message", "yes"]).ok();
     assert_eq!(home.status("b1")["state"], "RUNNING");
@@ -86,7 +86,7 @@ fn edits_after_the_approval_are_not_committed_but_reported() {
     pairflow_testkit::home::write_program(&hooks.join("pre-commit"), "#!/bin/sh\nexit 1\n");
     home.pairflow(&["commit", "b1", "-m", "My own words", "--yes"])
         .ok()
-        .says("uncommitted: late.txt")
+        .says("stay in the worktree: late.txt")
         .says("hooks were not run");
     assert_eq!(home.git(&["log", "-1", "--format=%s", "bubble/b1"]), "My own words");
     assert_eq!(home.git(&["ls-tree", "--name-only", "bubble/b1"]), "README.md\ndone.txt");
@@ -151,7 +151,7 @@ fn a_tie_break_is_decided_by_the_person() {
 fn what_cannot_be_taken_back_is_asked_about_or_confirmed_with_yes() {
     let home = home();
     let refused = |args: &[&str], question: &str| {
-        let ran = home.pairflow(args).ends(1).says(question).says("There is no terminal to answer on; add --yes.");
+        let ran = home.pairflow(args).ends(1).says(question).says("There is no terminal to ask on; add --yes.");
         assert!(ran.stderr.contains(&format!("next: pairflow {} --yes\n", args.join(" "))), "{ran:?}");
     };
     ready(&home, "b1");
@@ -160,7 +160,7 @@ fn what_cannot_be_taken_back_is_asked_about_or_confirmed_with_yes() {
     assert_eq!(home.status("b1")["state"], "READY_FOR_APPROVAL");
     home.pairflow(&["commit", "b1"]).ends(1).says("cannot commit: the bubble is READY_FOR_APPROVAL");
     let (code, shown) = on_terminal(home.command(&["approve", "b1"]), &[("of b1? [y/N]", "n\n")]);
-    assert_eq!((code, shown.contains("nothing was done")), (1, true), "{shown}");
+    assert_eq!((code, shown.contains("nothing was changed")), (1, true), "{shown}");
     let (code, shown) = on_terminal(home.command(&["approve", "b1"]), &[("of b1? [y/N]", "y\n")]);
     assert_eq!(code, 0, "{shown}");
     refused(&["commit", "b1"], "Commit the approved tree ");

@@ -1,6 +1,6 @@
 //! Verbs that change a bubble, for programs: each prints one object, and it says where the bubble stands then.
 
-use pairflow::{Group, TABLE};
+use pairflow::{CommandGroup, TABLE};
 use pairflow_testkit::home::Home;
 use serde_json::{Value, json};
 
@@ -130,8 +130,8 @@ fn a_person_who_is_asked_reads_the_package_beside_the_json() {
 
 #[test]
 fn whatever_has_no_json_is_named_as_an_exception() {
-    let about_bubbles = |group| matches!(group, Group::Daily | Group::Operator | Group::Agent);
-    let without = TABLE.iter().filter(|entry| !entry.hidden && about_bubbles(entry.group));
+    let about_bubbles = |group| group == CommandGroup::Agents || CommandGroup::is_about_bubbles(group);
+    let without = TABLE.iter().filter(|entry| !entry.is_hidden() && about_bubbles(entry.group));
     let without = without.filter(|entry| !entry.build().get_arguments().any(|arg| arg.get_id() == "json"));
     let mut names: Vec<_> = without.map(|entry| entry.name).collect();
     // These two are about a repository, and about none.

@@ -16,7 +16,7 @@ fn a_paused_bubble_keeps_its_turn_and_lets_nobody_pass() {
     home.pairflow(&["pause", "b1"]).ends(1).says("paused");
     codex.pairflow(&["pass", "--summary", "x"]).ends(1).says("paused");
     codex.pairflow(&["bubble", "resume", "--id", "b1"]).ends(77);
-    home.pairflow(&["bubble", "resume", "--id", "b1"]).ok().says("codex goes on as implementer in bubble b1");
+    home.pairflow(&["bubble", "resume", "--id", "b1"]).ok().says("codex continues as implementer in bubble b1");
     home.pairflow(&["resume", "b1"]).ends(1).says("it is not paused");
     codex.pairflow(&["pass", "--summary", "x"]).ok();
     home.pairflow(&["pause", "nope"]).ends(1);
@@ -90,9 +90,7 @@ fn update_merges_the_base_and_clears_the_reviews() {
     let (codex, _) = ready_with(&home, "b1", &[("shared.txt", &lines.replace('9', "nine"))]);
     home.pairflow(&["update", "b1"]).ok().says("already up to date");
     home.commit("shared.txt", &lines.replace('1', "one"), "the base moves");
-    home.pairflow(&["update", "b1"])
-        .ends(1)
-        .says("takes away the clean reviews of claude (round 1) and codex (round 1)");
+    home.pairflow(&["update", "b1"]).ends(1).says("loses the clean reviews of claude (round 1) and codex (round 1)");
     let shared = || std::fs::read_to_string(codex.worktree.join("shared.txt")).unwrap();
     assert!(shared().starts_with('1'), "nothing happens before the person agrees");
     home.pairflow(&["update", "b1", "--yes"]).ok().says("Merged main at").says("no longer count");
@@ -113,7 +111,7 @@ fn update_keeps_the_reviews_where_the_base_changed_no_file_of_the_work() {
     assert_ne!(status["snapshot"]["tree"], reviewed);
     home.pairflow(&["approve", "b1", "--yes"]).ok();
     home.commit("third.txt", "third\n", "the base moves again");
-    home.pairflow(&["update", "b1"]).ends(1).says("takes away your approval: the clean reviews are kept");
+    home.pairflow(&["update", "b1"]).ends(1).says("loses your approval: the clean reviews are kept");
     home.pairflow(&["update", "b1", "--yes"]).ok();
     home.wait_for_state("b1", "READY_FOR_APPROVAL");
     let package = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/artifacts/done-package.md")).unwrap();
@@ -168,7 +166,7 @@ fn update_during_a_turn_needs_a_pause() {
 fn update_of_a_done_bubble_opens_a_follow_up_that_begins_with_its_work() {
     let home = home();
     done(&home, "b1");
-    home.pairflow(&["update", "b1"]).ok().says("DONE is final").says("pairflow start b1-2");
+    home.pairflow(&["update", "b1"]).ok().says("Created follow-up bubble").says("pairflow start b1-2");
     let status = home.status("b1-2");
     assert_eq!((&status["base_branch"], &status["branch"]), (&json!("main"), &json!("bubble/b1-2")));
     assert_eq!((&status["task_title"], &status["state"]), (&json!("Write done.txt"), &json!("CREATED")));
@@ -236,7 +234,7 @@ fn the_watchdog_asks_only_when_the_time_is_up() {
     assert_eq!((&watched["escalated"], &watched["active_agent"]), (&json!(false), &json!("codex")));
     assert_eq!(home.status("b1")["state"], "RUNNING");
     created(&home, "b2");
-    home.pairflow(&["watchdog", "b2"]).ok().says("No agent is waited for");
+    home.pairflow(&["watchdog", "b2"]).ok().says("No timeout is running");
     home.pairflow(&["pause", "b1"]).ok();
     home.pairflow(&["watchdog", "b1"]).ok().says("bubble b1 is paused").says("next: pairflow resume b1");
     let watched = home.pairflow(&["watchdog", "b1", "--json"]).ok().json();
@@ -289,7 +287,7 @@ fn a_deleted_bubble_comes_back_with_its_log_its_branch_and_its_files() {
     let (codex, _) = handed_over(&home, "b1");
     codex.write("half.txt", "not handed over\n");
     for _ in 0..2 {
-        home.pairflow(&["delete", "b1", "--yes"]).ok().says("To bring it back: pairflow restore b1");
+        home.pairflow(&["delete", "b1", "--yes"]).ok().says("To restore it: pairflow restore b1");
         assert!(!codex.worktree.exists());
         home.pairflow(&["status", "b1"]).ends(1);
         let back = home.pairflow(&["restore", "b1"]).ok().says("Restored bubble b1 (CANCELLED)");

@@ -30,7 +30,7 @@ fn ids_may_be_shortened_or_left_out() {
     home.pairflow(&["status", "log"]).ok();
     home.pairflow(&["bubble", "status"]).ok();
     created(&home, "login-loop");
-    home.pairflow(&["status", "login"]).ends(1).says("fits 2 bubbles");
+    home.pairflow(&["status", "login"]).ends(1).says("matches 2 bubbles");
     home.pairflow(&["status"]).ends(1).says("which bubble?");
     let worktree = home.status("login-race")["worktree"].as_str().unwrap().to_owned();
     home.pairflow_in(worktree.as_ref(), &["status"]).ok().says("RUNNING");
@@ -129,6 +129,7 @@ fn status_shows_what_a_failing_check_said_and_where_all_of_it_is() {
     let path = status["checks"][0]["output"].as_str().unwrap();
     assert!(std::fs::read_to_string(path).unwrap().starts_with("1\n2\n3\n"), "{path}");
     assert_eq!(status["checks"][0]["tail"].as_array().unwrap().len(), 6);
-    let shown = home.pairflow(&["status", "b1"]).ok().says("expected 3, got 4").says(&format!("all of test: {path}"));
+    let shown =
+        home.pairflow(&["status", "b1"]).ok().says("expected 3, got 4").says(&format!("full output of test: {path}"));
     assert!(!shown.stdout.contains("\n             2\n"), "the beginning is left out: {}", shown.stdout);
 }

@@ -79,7 +79,7 @@ fn detected_commands_are_asked_for_once_per_repository_and_again_when_they_chang
     home.commit("Makefile", "test:\n\ttrue\n", "a makefile");
     let create = |id: &str, typed| {
         let (exit, text) = at_terminal(&home, &["create", "--id", id, "--task", "x"], typed, Arc::new(SystemClock));
-        (exit, text.contains("with these commands?"))
+        (exit, text.contains("Use these commands to check"))
     };
     let (done, refused) = (ExitCode::from(0), ExitCode::from(1));
     assert_eq!(create("b0", "n\n"), (refused, true));
@@ -98,7 +98,10 @@ fn stop_is_asked_for_on_the_terminal() {
     let stop = |typed| at_terminal(&home, &["stop", "b1"], typed, Arc::new(SystemClock));
     let (exit, text) = stop("\n");
     assert_eq!(exit, ExitCode::from(1));
-    assert!(text.contains("Cancel bubble b1 (CREATED) for good? [y/N]") && text.contains("nothing was done"), "{text}");
+    assert!(
+        text.contains("Cancel bubble b1 (CREATED) for good? [y/N]") && text.contains("nothing was changed"),
+        "{text}"
+    );
     assert_eq!(stop("y\n").0, ExitCode::from(0));
     assert_eq!(home.status("b1")["state"], "CANCELLED");
 }
@@ -138,7 +141,10 @@ fn the_watchdog_says_what_it_asks_about_a_turn_that_takes_too_long() {
     home.pairflow(&["supervisor", "stop"]).ok();
     let (exit, text) = at_terminal(&home, &["watchdog", "b1"], "", Arc::new(TenMinutesLater));
     assert_eq!(exit, ExitCode::from(0));
-    assert!(text.contains("You are asked in bubble b1: codex has had the turn for 5 minutes"), "{text}");
+    assert!(
+        text.contains("A question was added to the inbox of bubble b1: codex has had the turn for 5 minutes"),
+        "{text}"
+    );
     assert!(!text.contains("silent"), "{text}");
 }
 
@@ -151,7 +157,7 @@ fn the_watchdog_asks_once_about_an_agent_that_was_silent_for_too_long() {
     assert_eq!(exit, ExitCode::from(0));
     assert!(text.contains("codex has been silent for too long"), "{text}");
     let (_, text) = at_terminal(&home, &["watchdog", "b1"], "", Arc::new(TenMinutesLater));
-    assert!(text.contains("No agent is waited for; bubble b1 is WAITING_HUMAN"), "{text}");
+    assert!(text.contains("No timeout is running; bubble b1 is WAITING_HUMAN"), "{text}");
     assert_eq!(home.status("b1")["questions"].as_array().unwrap().len(), 1);
     home.pairflow(&["resume", "b1"]).ok();
     home.wait_for_turn("b1", "codex");
@@ -191,7 +197,7 @@ fn ok_shows_plain_text_in_the_width_of_the_terminal_and_the_beginning_of_the_dif
         line.chars().count() > 60 && line.trim_start_matches("> ").contains(' ') && !line.starts_with("    ")
     };
     assert_eq!(package.lines().filter(wide).collect::<Vec<_>>(), [""; 0], "{package}");
-    assert!(diff.contains("\n+done\n") && diff.contains("more lines of the difference: pairflow diff b1"), "{diff}");
+    assert!(diff.contains("\n+done\n") && diff.contains("more lines of the diff: pairflow diff b1"), "{diff}");
     assert!(diff.matches("\n+done").count() < 200, "{diff}");
     // Where nobody is asked, nobody reads the difference.
     let approved = home.pairflow(&["ok", "b1", "--yes"]).ok();

@@ -145,7 +145,7 @@ fn an_absent_supervisor_is_said() {
     assert!(!there.contains("supervisor"), "{there}");
     home.pairflow(&["supervisor", "stop"]).ok();
     let alone = home.pairflow(&["view", "b1", "--once"]).ok().stdout;
-    let wanted = "The supervisor is not running, so nothing moves by itself.\n  pairflow supervise\n";
+    let wanted = "No supervisor is running, so nothing happens.\n  pairflow supervise\n";
     assert!(alone.contains(wanted), "{alone}");
 }
 
@@ -239,7 +239,7 @@ fn a_bubble_that_is_deleted_is_said_and_what_was_known_stays() {
     home.pairflow(&["stop", "b1", "--yes"]).ok();
     view.until("the end", |lines| lines[0].starts_with("b1  CANCELLED"));
     home.pairflow(&["delete", "b1", "--yes"]).ok();
-    let lines = view.until("the deletion", |lines| has(lines, "Bubble b1 is deleted; this is how it stood last."));
+    let lines = view.until("the deletion", |lines| has(lines, "Bubble b1 was deleted; this is its last state."));
     assert!(lines[0].starts_with("b1  CANCELLED"), "{lines:#?}");
     view.leave("q");
 }

@@ -106,5 +106,5 @@ fn what_an_agent_is_refused_until_later_names_the_command_that_waits() {
     }
     codex.pairflow(&["ask-human", "--question", "one more?"]).ends(1).says("next: pairflow wait b1 --for answer");
     quiet(&home);
-    codex.pairflow(&["wait", "--timeout", "0"]).ends(6).says("the supervisor is not running");
+    codex.pairflow(&["wait", "--timeout", "0"]).ends(6).says("no supervisor is running");
 }

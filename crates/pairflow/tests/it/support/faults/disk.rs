@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pairflow_engine::store::RealDisk;
-use pairflow_engine::store::storage::{Guard, Handle, LockMode, Stat, Storage, StorageError};
+use pairflow_engine::store::storage::{FileStat, Guard, Handle, LockMode, Storage, StorageError};
 use rustix::io::Errno;
 
 /// A moment in the life of a command.
@@ -110,7 +110,7 @@ impl Storage for BadDisk {
         Ok(handle.map(wrap))
     }
 
-    fn stat(&self, path: &Path) -> Result<Option<Stat>, StorageError> {
+    fn stat(&self, path: &Path) -> Result<Option<FileStat>, StorageError> {
         RealDisk.stat(path)
     }
 
@@ -178,7 +178,7 @@ struct BadFile {
 }
 
 impl Handle for BadFile {
-    fn stat(&self) -> Result<Stat, StorageError> {
+    fn stat(&self) -> Result<FileStat, StorageError> {
         self.inner.stat()
     }
 

@@ -1,0 +1,218 @@
+//! One row of the ledger.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::{Class, Finding, RowState, Severity};
+use crate::ids::{AgentId, FindingId, Party, TreeId};
+
+/// How many changes of one row are remembered.
+pub const CHANGES_KEPT: usize = 24;
+
+/// How much of the note of a change is remembered, in characters.
+const NOTE_KEPT: usize = 600;
+
+/// One finding over all rounds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// Its name.
+    pub id: FindingId,
+    /// How severe it is: the most severe that it was filed with.
+    pub severity: Severity,
+    /// What is wrong.
+    pub title: String,
+    /// The claim at length.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// The file it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, where it was last reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// What kind of fault it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Class>,
+    /// What the reviewer would do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub suggestion: String,
+    /// The text of the line it is about.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub anchor: String,
+    /// Who found it first.
+    pub by: AgentId,
+    /// In which round.
+    pub round: u32,
+    /// Where it stands.
+    pub state: RowState,
+    /// Whether a reviewer, a passing reproducer or the person has closed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
+    /// Whether an implementer has ever said that it is fixed, or why it is no fault.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub answered: bool,
+    /// Whether the person sent it back by name, so that it has to be answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub demanded: bool,
+    /// Whether it touches core logic, security or data integrity.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub risk: bool,
+    /// The round in which the agent that filed it last had reviewed the same lines without saying so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<u32>,
+    /// The command that shows the fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproducer: Option<Reproducer>,
+    /// How many reproducers their authors took back.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub withdrawn: u32,
+    /// The row that asked for what this one wants undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverses: Option<FindingId>,
+    /// Whether the implementer of a document said that it blocks the implementation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub blocker: bool,
+    /// What happened to it, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<RowChange>,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+/// One change of a row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowChange {
+    /// In which round.
+    pub round: u32,
+    /// By whom.
+    pub by: Party,
+    /// What it became.
+    pub to: RowState,
+    /// Whether that closed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub settled: bool,
+    /// Why, or how.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+}
+
+/// A command that fails as long as the fault is there, and what it said last.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reproducer {
+    /// The command line.
+    pub command: String,
+    /// What is known of it.
+    pub stand: ReproducerState,
+    /// The tree it was last run on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeId>,
+    /// Who brought it; nothing in older logs, where it is who filed the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentId>,
+    /// The last lines of what it printed, if it failed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+}
+
+/// What a reproducer has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReproducerState {
+    /// Nothing: it has not been run yet.
+    Pending,
+    /// The fault: it fails.
+    Fails,
+    /// That the fault is gone: it failed once, and passes now.
+    Passes,
+    /// Nothing of worth: it did not fail when it was filed, or could not be run. It counts no more.
+    Dropped,
+}
+
+impl Row {
+    /// Whether nobody has closed it.
+    pub fn is_open(&self) -> bool {
+        !self.settled && self.state != RowState::Waived
+    }
+
+    /// Whether it keeps the work from being accepted: a severe one, or a risk without an answer.
+    pub fn blocks(&self) -> bool {
+        self.is_open() && self.blocks_if_open()
+    }
+
+    /// Whether it would do so if it were open.
+    pub fn blocks_if_open(&self) -> bool {
+        self.severity.blocks() || self.lacks_answer()
+    }
+
+    /// Whether it has to be answered once, although it is not severe.
+    pub fn wants_answer(&self) -> bool {
+        self.is_open() && self.lacks_answer()
+    }
+
+    fn lacks_answer(&self) -> bool {
+        let tagged = self.severity == Severity::P2 && self.risk;
+        !self.severity.blocks() && !self.answered && (tagged || self.demanded)
+    }
+
+    /// Whether the same agent should have said this earlier: it had reviewed these lines, and nothing proves the fault.
+    pub fn late(&self) -> bool {
+        let proven = self.reproducer.as_ref().is_some_and(|one| one.stand != ReproducerState::Dropped);
+        self.seen.is_some() && !proven
+    }
+
+    /// Whether its reproducer, not a reviewer, says that the fault is still there.
+    pub fn proven(&self) -> bool {
+        self.reproducer.as_ref().is_some_and(|one| one.stand == ReproducerState::Fails)
+    }
+
+    /// Who brought its reproducer, if it has one that counts.
+    pub fn reproducer_by(&self) -> Option<&AgentId> {
+        let counts = self.reproducer.as_ref().filter(|one| one.stand != ReproducerState::Dropped);
+        counts.map(|one| one.by.as_ref().unwrap_or(&self.by))
+    }
+
+    /// Whether it is a blocker that no implementer has answered yet: no reviewer can close it.
+    pub fn unresolved(&self) -> bool {
+        self.blocker && self.is_open() && !matches!(self.state, RowState::Fixed | RowState::Disputed)
+    }
+
+    /// Where it stands, as people read it.
+    pub fn stands(&self) -> &'static str {
+        self.state.told(self.settled)
+    }
+
+    /// The row in short: `F3 P1 no rollback`.
+    pub fn short(&self) -> String {
+        format!("{} {} {}", self.id, self.severity, self.title)
+    }
+
+    /// The row as a claim.
+    pub fn claim(&self) -> Finding {
+        Finding {
+            id: Some(self.id),
+            detail: self.detail.clone(),
+            file: self.file.clone(),
+            line: self.line,
+            class: self.class,
+            suggestion: self.suggestion.clone(),
+            reproducer: self.reproducer.as_ref().map(|one| one.command.clone()),
+            anchor: self.anchor.clone(),
+            blocker: self.blocker,
+            ..Finding::new(self.severity, self.title.clone())
+        }
+    }
+
+    /// Writes down that it became `to`.
+    pub(super) fn become_state(&mut self, mut change: RowChange) {
+        // The log has the whole of it.
+        if let Some((end, _)) = change.note.char_indices().nth(NOTE_KEPT) {
+            change.note.truncate(end);
+        }
+        self.state = change.to;
+        self.settled = change.settled;
+        self.history.push(change);
+        let surplus = self.history.len().saturating_sub(CHANGES_KEPT);
+        self.history.drain(..surplus);
+    }
+}
