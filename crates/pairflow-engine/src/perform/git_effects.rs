@@ -346,7 +346,7 @@ fn agent_head(workspace: &Worktree, state: &BubbleState) -> Option<CommitId> {
     (Some(&tip) != base).then_some(tip)
 }
 
-/// Writes `artifacts/round-<nnn>.diff`: what this round changed, whoever changed it.
+/// Writes `artifacts/round-<nnn>.diff`: what this round changed, by any author.
 pub(super) fn write_diff(
     bubble: &Bubble,
     state: &BubbleState,

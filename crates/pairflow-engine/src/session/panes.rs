@@ -107,7 +107,7 @@ impl SessionLoop {
         Ok(())
     }
 
-    /// Adopts an existing pane, whoever made it. Returns whether a program runs there that this supervisor did not know.
+    /// Adopts an existing pane, also one that another process made. Returns whether a program runs there that this supervisor did not know.
     fn adopt_pane(&mut self, agent: &AgentId, pane: &Pane) -> bool {
         let program = self.program(agent);
         program.pane = Some(pane.id.clone());

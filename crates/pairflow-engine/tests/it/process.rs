@@ -337,7 +337,7 @@ mod orphans {
         panic!("{error}");
     }
 
-    /// Starts a program; whoever has the same mark is ended with it.
+    /// Starts a program; processes with the same mark end with it.
     fn program(dir: &Path, mark: &str, line: &str) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
