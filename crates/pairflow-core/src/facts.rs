@@ -82,6 +82,37 @@ impl Snapshot {
     }
 }
 
+/// How large a change is, by the lines that it adds and removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Display)]
+#[strum(serialize_all = "snake_case")]
+pub enum ChangeSize {
+    /// At most 50 lines.
+    #[default]
+    Small,
+    /// At most 400 lines, or few lines beside a file whose lines cannot be counted.
+    Medium,
+    /// More.
+    Large,
+}
+
+impl ChangeSize {
+    const SMALL: u64 = 50;
+    const MEDIUM: u64 = 400;
+}
+
+impl Snapshot {
+    /// Returns how large the change against the base is.
+    pub fn size(&self) -> ChangeSize {
+        let (_, added, removed) = self.against_base();
+        let uncounted = self.changed.iter().any(|file| file.added.is_none() && file.removed.is_none());
+        match added.saturating_add(removed) {
+            lines if lines > ChangeSize::MEDIUM => ChangeSize::Large,
+            lines if lines > ChangeSize::SMALL || uncounted => ChangeSize::Medium,
+            _ => ChangeSize::Small,
+        }
+    }
+}
+
 /// Files, lines added and lines removed.
 fn counted(listed: &[FileChange], whole: Option<&Counted>) -> (u64, u64, u64) {
     if let Some(whole) = whole {
@@ -313,6 +344,8 @@ pub enum RowState {
     Reopened,
     /// Asks to undo what an earlier row asked for.
     Reversal,
+    /// A judge or the person decided that it does not hold.
+    Dismissed,
 }
 
 impl RowState {

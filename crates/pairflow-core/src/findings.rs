@@ -11,7 +11,7 @@ mod row;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Answers, Class, Finding, Outcome, Receipt, RowState};
+use crate::facts::{Answers, Class, Finding, FixTest, Judgement, Outcome, Receipt, RowState, Ruling, Severity};
 use crate::ids::{AgentId, FindingId, Party, TreeId};
 use crate::log::MAX_DETAIL;
 
@@ -74,16 +74,93 @@ impl Ledger {
         named.or_else(|| heeded.rev().find(|row| reversed(&row.claim(), finding)).map(|row| row.id))
     }
 
-    /// Applies what an implementer said to the rows.
-    pub(crate) fn answer(&mut self, by: &AgentId, round: u32, answers: &Answers) {
+    /// Applies what an implementer said to the rows. `before` is the tree that was reviewed last.
+    pub(crate) fn answer(&mut self, by: &AgentId, round: u32, answers: &Answers, before: Option<&TreeId>) {
         self.retract_reproducers(by, round, &answers.retracted);
         let by = Party::Agent(by.clone());
+        // What was shown for the last tree of this round has to be shown for this one, too.
+        let same_round = |fix: &&mut Fix| fix.before.as_ref() == before && fix.stand != FixStand::CouldNotRun;
+        for fix in self.rows.iter_mut().filter_map(|row| row.fix.as_mut()).filter(same_round) {
+            fix.stand = FixStand::Pending;
+        }
         for id in &answers.fixed {
             self.change(*id, true, change(round, &by, RowState::Fixed, ""));
+            self.claim_fix(*id, answers, before);
         }
         for dispute in &answers.disputed {
             self.change(dispute.finding, true, change(round, &by, RowState::Disputed, &dispute.reason));
         }
+    }
+
+    /// Notes how a fix is to be shown.
+    fn claim_fix(&mut self, id: FindingId, answers: &Answers, before: Option<&TreeId>) {
+        let Some(row) = self.get_mut(id) else { return };
+        let test = answers.tests.iter().find(|test| test.finding == id).map(|FixTest { command, .. }| command.clone());
+        let why = answers.untestable.iter().find(|one| one.finding == id).map(|one| one.reason.clone());
+        let returned = row.fix.as_ref().is_some_and(|fix| fix.returned && fix.before.as_ref() == before);
+        row.fix = Some(Fix {
+            test,
+            untestable: why.unwrap_or_default(),
+            before: before.cloned(),
+            stand: FixStand::Pending,
+            returned,
+            tail: String::new(),
+        });
+    }
+
+    /// Applies what the test of a fix said without the fix, and with it.
+    pub(crate) fn fix_tested(&mut self, id: FindingId, before: &Receipt, after: Option<&Receipt>) {
+        let Some(fix) = self.get_mut(id).and_then(|row| row.fix.as_mut()) else { return };
+        let (stand, unexpected) = match (&before.outcome, after.map(|after| (&after.outcome, after))) {
+            (Outcome::Passed, _) => (FixStand::NotRed, Some(before)),
+            (Outcome::Failed { timed_out: false, .. }, Some((Outcome::Passed, _))) => (FixStand::Shown, None),
+            (Outcome::Failed { timed_out: false, .. }, Some((Outcome::Failed { .. }, after))) => {
+                (FixStand::NotGreen, Some(after))
+            }
+            (_, Some((Outcome::CouldNotCheck { .. }, after))) => (FixStand::CouldNotRun, Some(after)),
+            _ => (FixStand::CouldNotRun, Some(before)),
+        };
+        fix.stand = stand;
+        fix.tail = unexpected.map(told).unwrap_or_default();
+    }
+
+    /// Applies that work went back because these fixes were not shown.
+    pub(crate) fn fixes_returned(&mut self, rows: &[FindingId]) {
+        for fix in self.rows.iter_mut().filter(|row| rows.contains(&row.id)).filter_map(|row| row.fix.as_mut()) {
+            fix.returned = true;
+        }
+    }
+
+    /// Applies a judge's decision. A P0 is dismissed by a person only.
+    pub(crate) fn judged(&mut self, by: &AgentId, round: u32, judgement: &Judgement) {
+        let by = Party::Agent(by.clone());
+        let Some(row) = self.get_mut(judgement.finding) else { return };
+        row.ruling = Some((judgement.ruling, by.clone()));
+        let (to, settled) = match judgement.ruling {
+            Ruling::Dismissed if row.severity == Severity::P0 => (RowState::Disputed, false),
+            Ruling::Dismissed => (RowState::Dismissed, true),
+            Ruling::Upheld => (RowState::Reopened, false),
+        };
+        row.become_state(RowChange { settled, ..change(round, &by, to, &judgement.reason) });
+    }
+
+    /// Applies the person's decision on rows that the agents do not agree on.
+    pub(crate) fn decided(&mut self, rows: &[FindingId], round: u32, ruling: Ruling, note: &str) {
+        let chosen = self.rows.iter_mut().filter(|row| rows.contains(&row.id) && row.is_open());
+        for row in chosen {
+            row.ruling = Some((ruling, Party::Human));
+            let (to, settled) = match ruling {
+                Ruling::Upheld => (RowState::Reopened, false),
+                Ruling::Dismissed => (RowState::Dismissed, true),
+            };
+            row.answered &= settled;
+            row.become_state(RowChange { settled, ..change(round, &Party::Human, to, note) });
+        }
+    }
+
+    /// Lets the agents go on about rows that the person did not decide.
+    pub(crate) fn undecided(&mut self, rows: &[FindingId]) {
+        self.rows.iter_mut().filter(|row| rows.contains(&row.id)).for_each(|row| row.ruling = None);
     }
 
     /// Files what an implementer cannot resolve.
@@ -159,11 +236,12 @@ impl Ledger {
         ledger
     }
 
-    /// Opens every waived row again: the bubble is another person's now.
+    /// Opens every row again that a person waived or decided: the bubble is another person's now.
     pub(crate) fn drop_waivers(&mut self, round: u32) {
-        for row in self.rows.iter_mut().filter(|row| row.state == RowState::Waived) {
-            row.answered = false;
-            let note = "the bubble was adopted, so the waiver does not count";
+        let by_person = |row: &&mut Row| row.ruling.as_ref().is_some_and(|(_, by)| *by == Party::Human);
+        for row in self.rows.iter_mut().filter(|row| row.state == RowState::Waived || by_person(row)) {
+            (row.answered, row.ruling) = (false, None);
+            let note = "the bubble was adopted, so the person's decision does not count";
             row.become_state(change(round, &Party::Orchestrator, RowState::Reopened, note));
         }
     }
@@ -267,7 +345,7 @@ fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     // An agent that brings a new command after the old one passed shows the fault in another way.
     if row.reproducer.as_ref().is_none_or(|one| matches!(one.stand, ReproducerState::Dropped | ReproducerState::Passes))
     {
-        let newer = finding.reproducer.as_deref().map(|command| pending(command, review.by));
+        let newer = pending(finding, review.by);
         row.reproducer = newer.or(row.reproducer.take());
     }
 }
@@ -321,6 +399,11 @@ fn join(row: &mut Row, finding: &Finding, review: &Review<'_>) {
             settled: true,
             ..change(review.round, &by, RowState::Waived, &format!("{again}; the waiver still holds"))
         }),
+        // Only a command that shows it opens a row again that a judge or the person dismissed.
+        RowState::Dismissed if !exceeds && finding.reproducer.is_none() => row.become_state(RowChange {
+            settled: true,
+            ..change(review.round, &by, RowState::Dismissed, &format!("{again}; it stays dismissed"))
+        }),
         RowState::Open if !row.settled => row.become_state(change(review.round, &by, RowState::Open, &again)),
         _ => row.become_state(change(review.round, &by, RowState::Reopened, &again)),
     }
@@ -350,10 +433,12 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
         demanded: false,
         risk: finding.risk,
         seen: finding.seen,
-        reproducer: finding.reproducer.as_deref().map(|command| pending(command, review.by)),
+        reproducer: pending(finding, review.by),
         withdrawn: 0,
         reverses: finding.reverses,
         blocker: finding.blocker,
+        fix: None,
+        ruling: None,
         history: Vec::new(),
     };
     row.become_state(filed);
@@ -364,9 +449,16 @@ fn undoing(older: FindingId) -> String {
     format!("asks to undo {older}")
 }
 
-fn pending(command: &str, by: &AgentId) -> Reproducer {
-    let (command, by) = (command.to_owned(), Some(by.clone()));
-    Reproducer { command, stand: ReproducerState::Pending, tree: None, by, tail: String::new() }
+/// The reproducer that comes with a claim.
+fn pending(finding: &Finding, by: &AgentId) -> Option<Reproducer> {
+    Some(Reproducer {
+        command: finding.reproducer.clone()?,
+        stand: ReproducerState::Pending,
+        tree: None,
+        by: Some(by.clone()),
+        tail: String::new(),
+        overlay: finding.overlay.clone(),
+    })
 }
 
 /// Whether a finding touches core logic, security or data integrity: by its class, or by where it is.
@@ -389,7 +481,8 @@ impl Ledger {
     /// Returns the rows whose reproducer has not been run on `tree` yet: what was just filed, then what is open, then
     /// what could come back; the newest first.
     pub fn to_reproduce<'a>(&'a self, tree: &'a TreeId) -> impl Iterator<Item = (&'a Row, &'a str)> {
-        let wanted = self.rows.iter().rev().filter(|row| row.state != RowState::Waived);
+        let closed = |row: &&Row| matches!(row.state, RowState::Waived | RowState::Dismissed);
+        let wanted = self.rows.iter().rev().filter(|row| !closed(row));
         let kept = wanted.filter_map(|row| row.reproducer.as_ref().map(|one| (row, one)));
         let mut kept: Vec<_> = kept.filter(|(_, one)| one.stand != ReproducerState::Dropped).collect();
         kept.sort_by_key(|(row, one)| (one.stand != ReproducerState::Pending, !row.is_open()));
@@ -413,7 +506,9 @@ impl Ledger {
             let Some(one) = row.reproducer.take() else { continue };
             row.withdrawn += 1;
             let note = format!("its reproducer is withdrawn: {}", one.command);
-            let (to, settled) = (row.state, row.settled);
+            // Without its tests, a row about acceptance tests claims nothing.
+            let tests = !one.overlay.is_empty();
+            let (to, settled) = if tests { (RowState::Dismissed, true) } else { (row.state, row.settled) };
             row.become_state(RowChange { settled, ..change(round, &Party::Agent(by.clone()), to, &note) });
         }
     }
@@ -435,7 +530,8 @@ impl Ledger {
         one.tail = if matches!(outcome, Outcome::Failed { .. }) { last_lines(&receipt.tail) } else { String::new() };
         one.stand = match outcome {
             Outcome::Failed { .. } => ReproducerState::Fails,
-            Outcome::Passed if !fresh => ReproducerState::Passes,
+            // Acceptance tests may pass from the start; a later tree may break what they check.
+            Outcome::Passed if !fresh || !one.overlay.is_empty() => ReproducerState::Passes,
             // What once showed the fault still counts where it cannot be run: unknown is never success.
             Outcome::CouldNotCheck { .. } if !fresh => one.stand,
             Outcome::Passed | Outcome::CouldNotCheck { .. } => ReproducerState::Dropped,
@@ -449,7 +545,14 @@ impl Ledger {
                 } else {
                     "its reproducer could not be run and no longer counts"
                 };
-                let (to, settled) = (row.state, row.settled);
+                // What was dismissed before, and opened for this command alone, is dismissed again.
+                // Acceptance tests that cannot run claim nothing either.
+                let dismissed = row.ruling.as_ref().is_some_and(|(ruling, _)| *ruling == Ruling::Dismissed);
+                let (to, settled) = if (dismissed && row.severity != Severity::P0) || row.has_lost_tests() {
+                    (RowState::Dismissed, true)
+                } else {
+                    (row.state, row.settled)
+                };
                 row.become_state(RowChange { settled, ..change(round, &by, to, note) });
             }
             _ if matches!(outcome, Outcome::CouldNotCheck { .. }) => {
@@ -466,6 +569,14 @@ impl Ledger {
             }
             _ => {}
         }
+    }
+}
+
+/// What a run says that did not go as it should.
+fn told(receipt: &Receipt) -> String {
+    match &receipt.outcome {
+        Outcome::CouldNotCheck { why } => why.clone(),
+        _ => last_lines(&receipt.tail),
     }
 }
 

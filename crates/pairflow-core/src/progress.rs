@@ -18,6 +18,15 @@ pub struct Rounds {
     pub stage: RoundStage,
     /// What was used of the present budget.
     pub spent: Spent,
+    /// How many reviews there were in all.
+    #[serde(default)]
+    pub looks: u32,
+    /// How many turns were given out in which acceptance tests are written.
+    #[serde(default)]
+    pub acceptance_turns: u32,
+    /// The disputed findings that the judge has yet to decide.
+    #[serde(default)]
+    pub contested: Vec<FindingId>,
     /// How often work went back to the implementer in this round without a review.
     pub sent_back: u32,
     /// The hand-over that came back, until its sender is known to have learned so.

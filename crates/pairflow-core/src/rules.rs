@@ -72,6 +72,12 @@ pub struct Rules {
     /// Which paths the bubble may change.
     #[serde(default)]
     pub scope: Scope,
+    /// How much is reviewed.
+    #[serde(default, skip_serializing_if = "ReviewDepth::is_standard")]
+    pub review_depth: ReviewDepth,
+    /// The fewest looks before work is accepted; size and risk of the work may need more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub min_looks: u32,
     /// Paths whose minor findings have to be answered: core logic, security, data integrity; globs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risk: Vec<String>,
@@ -156,6 +162,34 @@ pub struct Scope {
     /// Never these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<String>,
+}
+
+/// How much is reviewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum ReviewDepth {
+    /// As many looks as size and risk of the work need.
+    #[default]
+    Standard,
+    /// Besides, acceptance tests from the task alone before the first cut, and a first look by every agent, each without
+    /// knowing what the others found.
+    Thorough,
+}
+
+impl ReviewDepth {
+    /// Returns the name that configuration files use.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    fn is_standard(&self) -> bool {
+        *self == Self::Standard
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What a bubble makes.
@@ -338,6 +372,8 @@ impl Default for Rules {
             check_timeout_secs: 1800,
             checks_in: ChecksIn::Checkout,
             scope: Scope::default(),
+            review_depth: ReviewDepth::Standard,
+            min_looks: 0,
             risk: Vec::new(),
             kind: BubbleKind::Code,
             documents: Vec::new(),

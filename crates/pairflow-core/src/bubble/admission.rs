@@ -17,6 +17,9 @@ const PLACEHOLDER: &str = "…";
 pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
     match command {
         Command::Pass(pass) => admit_pass(pass),
+        Command::Judge { judgement, key, .. } => {
+            said("the reason of a judgement", &judgement.reason, &[], key.as_ref())
+        }
         Command::AskHuman { question, refs, key, .. } => said("the question", question, refs, key.as_ref()),
         Command::Converged { summary, refs, key, explanation, .. } => {
             explained(explanation.as_ref())?;
@@ -63,6 +66,11 @@ fn admit_pass(pass: &PassCommand) -> Result<(), Refusal> {
     let count = answers.of_implementer().count() + answers.of_reviewer().count() + answers.retracted.len();
     at_most("answers", count, MAX_FINDINGS)?;
     answers.disputed.iter().try_for_each(|dispute| short("the reason of a dispute", &dispute.reason))?;
+    answers.tests.iter().try_for_each(|test| short("the test of a fix", &test.command))?;
+    answers.untestable.iter().try_for_each(|one| short("the reason why a fix has no test", &one.reason))?;
+    let files = pass.acceptance.iter().flat_map(|tests| &tests.files);
+    at_most("acceptance tests", files.count(), MAX_REFS)?;
+    short("the command of the acceptance tests", pass.acceptance.as_ref().map_or("", |tests| &tests.run))?;
     explained(pass.explanation.as_ref())?;
     at_most("steps", pass.steps.len(), StepName::ALL.len())?;
     pass.steps.iter().try_for_each(|step| short("the result of a step", &step.result))?;
@@ -79,7 +87,8 @@ fn whole(pass: &PassCommand) -> Result<(), Refusal> {
         let said = one.title.len() + one.detail.len() + one.suggestion.len() + one.anchor.len();
         said + optional(&one.reproducer) + optional(&one.file)
     });
-    let disputed = pass.answers.disputed.iter().map(|dispute| dispute.reason.len());
+    let reasons = pass.answers.disputed.iter().chain(&pass.answers.untestable).map(|one| one.reason.len());
+    let disputed = reasons.chain(pass.answers.tests.iter().map(|test| test.command.len()));
     let steps = pass.steps.iter().map(|step| step.result.len());
     let explained = pass.explanation.iter().flat_map(Explanation::parts).map(|(_, text)| text.len());
     let blockers = pass.blockers.iter().map(String::len);
@@ -176,6 +185,11 @@ pub fn key_of(state: &BubbleState, command: &Command) -> Option<RetryKey> {
                 || RetryKey::of(&[by.as_str(), &turn, "converged", &payload(&(summary, refs, explanation, reviewed))]);
             Some(key.clone().unwrap_or_else(made))
         }
+        Command::Judge { by, judgement, key } => {
+            let turn = state.last_turn_of(by).to_string();
+            let made = || RetryKey::of(&[by.as_str(), &turn, "judge", &payload(judgement)]);
+            Some(key.clone().unwrap_or_else(made))
+        }
         Command::Reply { key, .. } | Command::Approve { key, .. } | Command::Rework { key, .. } => key.clone(),
         _ => None,
     }
@@ -214,12 +228,23 @@ fn key_of_pass(turn: u32, pass: &PassCommand) -> RetryKey {
         discuss,
         insists,
         reviewed,
+        acceptance,
+        no_acceptance,
         head: _,
         tree: _,
         key: _,
     } = pass;
     let filed = pass.filed().map(|all| all.iter().map(Finding::as_said).collect::<Vec<_>>());
-    let said = payload(&(summary, refs, intent, filed, answers, explanation, steps, (discuss, insists, reviewed)));
+    let said = payload(&(
+        summary,
+        refs,
+        intent,
+        filed,
+        answers,
+        explanation,
+        steps,
+        (discuss, insists, reviewed, acceptance, no_acceptance),
+    ));
     RetryKey::of(&[by.as_str(), &turn.to_string(), "pass", &said])
 }
 

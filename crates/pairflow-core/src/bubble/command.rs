@@ -3,7 +3,7 @@
 use strum::IntoStaticStr;
 
 use crate::bubble::{BubbleState, Refusal, RefusedCaller};
-use crate::facts::{Answers, Explanation, Finding, Receipt, Seat, Snapshot, Step};
+use crate::facts::{AcceptanceTests, Answers, Explanation, Finding, Judgement, Receipt, Seat, Snapshot, Step};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use crate::log::{
     Body, CommitIdentity, Conflict, Decision, Event, Intent, Person, RetryKey, Waivable, WorkspaceRecord,
@@ -32,6 +32,15 @@ pub enum Command {
     },
     /// An agent hands over.
     Pass(PassCommand),
+    /// A judge decides on a disputed finding.
+    Judge {
+        /// Who judges.
+        by: AgentId,
+        /// What was decided.
+        judgement: Judgement,
+        /// The retry key, if one was given.
+        key: Option<RetryKey>,
+    },
     /// An agent asks the person.
     AskHuman {
         /// Who asks.
@@ -273,6 +282,15 @@ pub enum Command {
         /// What came of it.
         receipt: Receipt,
     },
+    /// The test of a fix was run.
+    FixTested {
+        /// Of which finding.
+        finding: FindingId,
+        /// What came of it without the fix.
+        before: Receipt,
+        /// What came of it with the fix; nothing if it passed without or could not be run.
+        after: Option<Receipt>,
+    },
     /// Everything before a turn is done, and the worktree still has the expected tree.
     TurnReady {
         /// The number of the turn.
@@ -351,6 +369,10 @@ pub struct PassCommand {
     pub insists: bool,
     /// The slices of a long change that were read.
     pub reviewed: Vec<u32>,
+    /// The acceptance tests that a reviewer's agent wrote before there was any work.
+    pub acceptance: Option<AcceptanceTests>,
+    /// Whether that agent says that no acceptance test can be written.
+    pub no_acceptance: bool,
     /// Which branch the worktree is on.
     pub head: HeadSeen,
     /// The tree of the worktree, where it was looked at. It matters only when the same words came back; without a look
@@ -376,6 +398,8 @@ impl PassCommand {
             discuss: false,
             insists: false,
             reviewed: Vec::new(),
+            acceptance: None,
+            no_acceptance: false,
             head,
             tree: None,
             key: None,
@@ -431,7 +455,7 @@ impl Command {
     pub fn agent(&self) -> Option<&AgentId> {
         match self {
             Self::Pass(pass) => Some(&pass.by),
-            Self::AskHuman { by, .. } | Self::Converged { by, .. } => Some(by),
+            Self::AskHuman { by, .. } | Self::Converged { by, .. } | Self::Judge { by, .. } => Some(by),
             _ => None,
         }
     }
@@ -450,6 +474,7 @@ impl Command {
                 | Self::SnapshotTaken { .. }
                 | Self::Checked { .. }
                 | Self::Reproduced { .. }
+                | Self::FixTested { .. }
                 | Self::TurnReady { .. }
                 | Self::AgentEnded { .. }
                 | Self::AgentSession { .. }

@@ -10,6 +10,7 @@ mod questions;
 mod turn;
 
 use crate::bubble::command::{by_person, event};
+use crate::bubble::derived::fixes_to_test;
 use crate::bubble::{BubbleState, Command, Decided, Phase, Refusal, Stage, admission, missing_checks};
 use crate::facts::{Certificate, Seat};
 use crate::log::{Body, CommitIdentity, Event, Judged, Lifecycle, NextTurn, Verdict};
@@ -21,14 +22,18 @@ pub(super) use lifecycle::{verdict_on_merge, verdict_with_rules};
 pub use presence::{ATTEMPTS, LONGEST_PARK, NUDGES};
 pub(super) use questions::verdict_without_waiver;
 pub use turn::found_author;
-pub(super) use turn::verdict_on_review;
+pub(super) use turn::verdict_on_handover;
 
 /// Says what `command` itself leads to, without doing any of it. [`crate::respond::handle`] adds what follows from that.
 pub fn decide(state: &BubbleState, command: &Command, now: Moment) -> Result<Decided, Refusal> {
     admission::admit(command)?;
     let ends = matches!(command, Command::Stop { .. } | Command::GiveUp { .. } | Command::Pause { .. });
-    if !ends && policy::named(&state.rules.policy).is_none() {
-        return Err(Refusal::UnknownPolicy { name: state.rules.policy.clone() });
+    if !ends && !policy::knows(&state.rules) {
+        let name = match policy::named(&state.rules.policy) {
+            Some(_) => format!("{} version {}", state.rules.policy, state.rules.policy_version),
+            None => state.rules.policy.clone(),
+        };
+        return Err(Refusal::UnknownPolicy { name });
     }
     let reported = presence::decide_presence(state, command, now);
     reported.unwrap_or_else(|| decide_command(state, command))
@@ -40,9 +45,10 @@ fn decide_command(state: &BubbleState, command: &Command) -> Result<Decided, Ref
         (Phase::Created, Command::Start { rules }) => lifecycle::start(state, rules),
 
         (Phase::Running(at), Command::Pass(pass)) => turn::pass(state, at, pass),
+        (Phase::Running(at), Command::Judge { .. }) => turn::judge(state, at, command),
         (Phase::Running(at), Command::Converged { by, .. }) => lifecycle::claim(state, at, by, command),
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::AskHuman { .. }) => questions::ask(state, command),
-        (Phase::WaitingHuman(_), Command::Pass(_) | Command::Converged { .. }) => {
+        (Phase::WaitingHuman(_), Command::Pass(_) | Command::Converged { .. } | Command::Judge { .. }) => {
             presence::come_back(state, command).unwrap_or_else(|| questions::refuse_agent(state, command))
         }
 
@@ -96,6 +102,7 @@ fn decide_result(state: &BubbleState, result: &Command) -> Result<Decided, Refus
         (Phase::Running(_) | Phase::WaitingHuman(_), Command::Reproduced { finding, receipt }) => {
             turn::reproduced(state, *finding, receipt)
         }
+        (Phase::Running(_) | Phase::WaitingHuman(_), Command::FixTested { .. }) => turn::fix_tested(state, result),
         (Phase::Running(at), Command::TurnReady { turn, slices }) => turn::open(state, at, *turn, *slices),
         (Phase::Running(at), Command::AgentEnded { turn, how, output }) => {
             turn::agent_ended(state, at, *turn, (how, output))
@@ -164,12 +171,30 @@ fn wrong_state(state: &BubbleState, phase: &Phase, command: &Command) -> Refusal
 
 /// Returns the next thing that follows from a state by itself, if anything does.
 pub fn follow(state: &BubbleState) -> Option<Event> {
-    checks::fails_on_base(state)
+    move_policy(state)
+        .or_else(|| checks::fails_on_base(state))
         .or_else(|| checks::could_not_check(state))
         .or_else(|| checks::differs(state))
+        .or_else(|| acceptance_returned(state))
         .or_else(|| stop(state))
         .or_else(|| after_work(state))
         .or_else(|| lifecycle::conclude(state))
+}
+
+/// The rules of a loop that goes on are those of this pairflow: which ones is recorded before they are applied.
+fn move_policy(state: &BubbleState) -> Option<Event> {
+    let version = policy::named(&state.rules.policy)?.version();
+    let older = state.phase.turn().is_some() && state.rules.policy_version < version;
+    older.then(|| event(state, Lifecycle::PolicyMoved { version }))
+}
+
+/// Acceptance tests that could not be run before there is any work go back to their author, once.
+fn acceptance_returned(state: &BubbleState) -> Option<Event> {
+    let next = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Implementer && turn.stage == Stage::Opening);
+    let early = state.evidence.snapshot.is_none() && state.rounds.acceptance_turns == 1;
+    let row = state.ledger.rows.iter().find(|row| row.has_lost_tests()).filter(|_| next && early)?;
+    let why = row.history.last().map(|change| change.note.clone()).unwrap_or_default();
+    Some(event(state, Lifecycle::AcceptanceReturned { why }))
 }
 
 /// Returns the certificate of accepted work whose package is to be rendered now.
@@ -183,7 +208,7 @@ fn stop(state: &BubbleState) -> Option<Event> {
     let turn = state.phase.turn().filter(|turn| turn.stage == Stage::Opening)?;
     let asked = state.gate.questions.iter().any(|open| open.kind.is_tie_break());
     let facts = state.facts();
-    if asked || facts.to_reproduce().next().is_some() {
+    if asked || facts.to_reproduce().next().is_some() || !fixes_to_test(state).is_empty() {
         return None;
     }
     let policy = state.policy();
@@ -218,7 +243,8 @@ pub(super) fn verdict_on_work(state: &BubbleState) -> Option<Verdict> {
 /// What the policy says of work, if a reviewer is about to look at it and all evidence about it is there.
 fn judge_work(state: &BubbleState) -> Option<After> {
     let next = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && turn.stage == Stage::Opening);
-    let evidence = missing_checks(state).is_empty() && state.facts().to_reproduce().next().is_none();
+    let ran = missing_checks(state).is_empty() && fixes_to_test(state).is_empty();
+    let evidence = ran && state.facts().to_reproduce().next().is_none();
     (next && evidence).then(|| state.policy().after_work(state.facts()))
 }
 

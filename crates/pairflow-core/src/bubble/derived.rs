@@ -7,7 +7,7 @@ use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
 use crate::log::Pass;
 use crate::policy;
-use crate::policy::{Facts, Policy, Unmet};
+use crate::policy::{Facts, FixToTest, Policy, Unmet};
 use crate::progress::{CheckState, Returned};
 use crate::rules::{BubbleKind, Check, ChecksIn, DriverKind};
 use crate::time::Moment;
@@ -38,6 +38,8 @@ pub enum Effect {
         /// The command line.
         command: String,
     },
+    /// Run the test of a fix on the tree before the fix, with the changed test files laid over it, then on the newest one.
+    TestFix(FixToTest),
     /// Write the files that the turn's holder reads, make sure that the tree is the expected one, open the turn.
     OpenTurn {
         /// The number of the turn.
@@ -69,9 +71,18 @@ pub enum Effect {
     RecordDone,
 }
 
+/// Returns the fixes whose tests have to be run before a reviewer looks at them.
+pub fn fixes_to_test(state: &BubbleState) -> Vec<FixToTest> {
+    let next = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && turn.stage == Stage::Opening);
+    if !next || !state.policy().tests_fixes() {
+        return Vec::new();
+    }
+    state.facts().fixes_to_test().collect()
+}
+
 /// Returns what is owed, the most urgent first.
 pub fn owed(state: &BubbleState) -> Vec<Effect> {
-    if policy::named(&state.rules.policy).is_none() {
+    if !policy::knows(&state.rules) {
         // What became of it could not be judged.
         return Vec::new();
     }
@@ -181,11 +192,13 @@ fn in_turn(state: &BubbleState, turn: &Turn, going: bool) -> Vec<Effect> {
                 .to_reproduce()
                 .map(|(finding, command)| Effect::RunReproducer { finding, command: command.to_owned() });
             let reproducers: Vec<_> = reproducers.collect();
-            let open = missing.is_empty() && reproducers.is_empty() && going;
+            let fixes: Vec<_> = fixes_to_test(state).into_iter().map(Effect::TestFix).collect();
+            let open = missing.is_empty() && reproducers.is_empty() && fixes.is_empty() && going;
             let run = |(check, place): (&Check, CheckPlace)| Effect::RunCheck { check: check.clone(), place };
             let mut effects: Vec<_> =
                 missing.into_iter().filter(|(check, _)| !state.has_given_up(&check.name)).map(run).collect();
             effects.extend(reproducers);
+            effects.extend(fixes);
             effects.extend(open.then_some(Effect::OpenTurn { turn: turn.number }));
             effects
         }
@@ -228,6 +241,7 @@ impl BubbleState {
             understood: self.is_understood(),
             questions: self.gate.questions.len(),
             last_said: self.gate.summaries.back(),
+            looks: self.rounds.looks,
         }
     }
 
@@ -283,7 +297,8 @@ impl Claimed {
 
     pub(super) fn facts<'a>(&'a self, state: &'a BubbleState) -> Facts<'a> {
         let Self { ledger, streak, explanation } = self;
-        Facts { ledger, streak, explanation, ..state.facts() }
+        let facts = state.facts();
+        Facts { ledger, streak, explanation, looks: facts.looks + 1, ..facts }
     }
 }
 
@@ -305,7 +320,9 @@ pub(super) fn would_be_clean(state: &BubbleState, by: &AgentId, pass: &Pass) -> 
     let Some(findings) = &pass.findings else { return false };
     let (answers, discuss) = (&pass.answers, pass.discuss);
     let ledger = state.ledger.reviewed(&Review { by, round: state.rounds.round, findings, answers, discuss });
-    !discuss && Facts { ledger: &ledger, ..state.facts() }.objections(&[]).is_empty()
+    let facts = state.facts();
+    let after = Facts { ledger: &ledger, looks: facts.looks + 1, ..facts };
+    !discuss && state.policy().objections(after, &[]).is_empty()
 }
 
 /// Why there is nothing to show. Nothing has changed.

@@ -5,8 +5,8 @@ mod turns;
 
 use people::{answered, asked, controlled, decided, warned};
 use turns::{
-    begin_round, begin_turn, checked, closing, delivered, grant_round, has_read, intervened, judged, keep_reviews,
-    notify_holder, opened, passed, reproduced, said, session_known, set_stage, snapshot_taken,
+    begin_round, begin_turn, checked, closing, count_look, delivered, grant_round, has_read, intervened, judged,
+    keep_reviews, notify_holder, opened, passed, reproduced, said, session_known, set_stage, snapshot_taken,
 };
 
 use crate::bubble::{BubbleState, CommitOrder, Committed, KEYS_KEPT, Phase, Stage, StateFields, Turn};
@@ -59,6 +59,9 @@ pub fn advance(state: &mut BubbleState, envelope: &Envelope) {
         Body::Evidence(Evidence::Snapshot { snapshot }) => snapshot_taken(state, snapshot),
         Body::Evidence(Evidence::Receipt { receipt }) => checked(state, receipt),
         Body::Evidence(Evidence::Reproduced { finding, receipt }) => reproduced(state, *finding, receipt),
+        Body::Evidence(Evidence::FixTested { finding, before, after }) => {
+            state.ledger.fix_tested(*finding, before, after.as_ref())
+        }
         Body::Evidence(Evidence::NotAvailable { check, .. }) => state.evidence.not_available.push(check.clone()),
         Body::Convergence(claim) => converged(state, event, claim),
         Body::ApprovalRequest(request) => {
@@ -94,7 +97,7 @@ fn converged(state: &mut BubbleState, event: &Event, claim: &Convergence) {
     set_stage(state, Stage::Certified);
     if let Party::Agent(by) = &event.sender {
         drop(state.review(by, event.round, None));
-        state.rounds.spent.looks += 1;
+        count_look(state);
         said(state, by, Seat::Reviewer, &claim.summary);
     }
     if let Some(explanation) = &claim.explanation {
@@ -120,8 +123,13 @@ fn lifecycle(state: &mut BubbleState, fact: &Lifecycle, at: Moment) {
             state.paused = false;
             let seats = state.rounds.seats.clone();
             begin_round(state, seats);
-            begin_turn(state, Seat::Implementer, Stage::Opening, at);
+            match state.first_seat() {
+                Seat::Reviewer => write_tests(state, at),
+                seat => begin_turn(state, seat, Stage::Opening, at),
+            }
         }
+        Lifecycle::AcceptanceReturned { .. } => write_tests(state, at),
+        Lifecycle::PolicyMoved { version } => state.rules.policy_version = *version,
         Lifecycle::StartFailed { reason } => {
             state.gate.start_failed = Some(reason.clone());
             state.phase = Phase::Created;
@@ -163,6 +171,13 @@ fn lifecycle(state: &mut BubbleState, fact: &Lifecycle, at: Moment) {
         Lifecycle::Failed { reason } => ended(state, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(state, Phase::Cancelled),
     }
+}
+
+/// The reviewer's agent writes acceptance tests, from the task alone.
+fn write_tests(state: &mut BubbleState, at: Moment) {
+    state.rounds.acceptance_turns += 1;
+    begin_turn(state, Seat::Reviewer, Stage::Opening, at);
+    state.phase.turn_mut().into_iter().for_each(|turn| turn.acceptance = true);
 }
 
 /// The commit of approved work was asked for, made, or failed.

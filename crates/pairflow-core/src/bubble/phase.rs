@@ -96,6 +96,9 @@ pub struct Turn {
     /// Whether another agent was seen at work in it.
     #[serde(default)]
     pub others_at_work: bool,
+    /// Whether acceptance tests are written in it, from the task alone; it is no review.
+    #[serde(default)]
+    pub acceptance: bool,
 }
 
 /// How far a turn is.

@@ -1,7 +1,7 @@
 //! Whether verdicts and acceptance follow from what stood in the log before them: anyone who has the log can say so.
 
 use crate::bubble::decide::{
-    verdict_on_merge, verdict_on_review, verdict_on_work, verdict_with_rules, verdict_without_waiver,
+    verdict_on_handover, verdict_on_merge, verdict_on_work, verdict_with_rules, verdict_without_waiver,
 };
 use crate::bubble::derived::Claimed;
 use crate::bubble::{BubbleState, Stage, advance};
@@ -92,7 +92,7 @@ pub fn recompute_verdicts<'a>(id: &BubbleId, log: impl IntoIterator<Item = &'a E
 /// The verdict that a fact leads to by itself, in the state before it.
 fn expected(before: &BubbleState, fact: &Body) -> Option<Verdict> {
     match fact {
-        Body::Evidence(Evidence::Snapshot { snapshot }) => verdict_on_review(before, snapshot),
+        Body::Evidence(Evidence::Snapshot { snapshot }) => verdict_on_handover(before, snapshot),
         Body::Control(control) if control.action == ControlAction::Withdraw => {
             verdict_without_waiver(before, control.waived.as_ref()?)
         }

@@ -236,6 +236,48 @@ pub enum Refusal {
         /// The caller's seat.
         seat: Seat,
     },
+    /// A fix has a test or a reason for having none, and is not answered as fixed.
+    #[error("--test and --untestable are for findings that the same command calls --fixed; {id} is not among them")]
+    NotFixed {
+        /// Which row.
+        id: FindingId,
+    },
+    /// The person decided that a finding holds, and the implementer disputes it.
+    #[error("the person decided that {id} holds: fix it, or ask with 'pairflow ask-human'")]
+    DecidedByPerson {
+        /// Which row.
+        id: FindingId,
+    },
+    /// A dismissed row is opened again without a command that shows it.
+    #[error(
+        "{id} was dismissed; only a command that shows it opens it again (a finding with \"repeats\" and \"reproducer\")"
+    )]
+    Dismissed {
+        /// Which row.
+        id: FindingId,
+    },
+    /// The caller judges and is no judge.
+    #[error("no dispute waits for {by}: only the judge of a dispute decides it")]
+    NotJudge {
+        /// The caller.
+        by: AgentId,
+    },
+    /// The judge decides on something that it was not asked.
+    #[error("{id} is not the dispute to decide; it is {}", .contested.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
+    NotContested {
+        /// Which row.
+        id: FindingId,
+        /// The rows to decide.
+        contested: Vec<FindingId>,
+    },
+    /// The turn in which acceptance tests are written ends without them.
+    #[error(
+        "this turn writes acceptance tests: give --acceptance FILE and --run 'CMD', or --no-acceptance if none can be written"
+    )]
+    NoAcceptance,
+    /// Acceptance tests, or that there are none, where they do not belong.
+    #[error("--acceptance, --run and --no-acceptance belong to the turn before the first implementation")]
+    NoAcceptanceHere,
     /// A judge hands over.
     #[error("{by} is the judge in round {round}; a judge hands no work over")]
     NothingToHandOver {
@@ -488,7 +530,13 @@ impl Refusal {
             | Self::StepsMissing { .. }
             | Self::AnswersOfOtherSeat { seat: Seat::Reviewer | Seat::Judge }
             | Self::NoBlockersHere { seat: Seat::Judge }
+            | Self::Dismissed { .. }
+            | Self::NotJudge { .. }
+            | Self::NotContested { .. }
+            | Self::NoAcceptance
+            | Self::NoAcceptanceHere
             | Self::NothingToHandOver { .. } => format!("pairflow brief {id}"),
+            Self::NotFixed { .. } => "pairflow pass --summary '…' --fixed F1 --test F1='…'".to_owned(),
             Self::AnswersOfOtherSeat { seat: Seat::Implementer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
             Self::NoOutline | Self::StepOfReviewer { .. } => with_steps("pairflow pass --summary '…'".to_owned()),
             Self::NoBlockersHere { seat: Seat::Implementer } => "pairflow ask-human --question '…'".to_owned(),
@@ -508,7 +556,9 @@ impl Refusal {
     }
 
     fn is_of_agent(line: &str) -> bool {
-        ["pairflow pass ", "pairflow ask-human ", "pairflow converged "].iter().any(|verb| line.starts_with(verb))
+        ["pairflow pass ", "pairflow ask-human ", "pairflow converged ", "pairflow judge "]
+            .iter()
+            .any(|verb| line.starts_with(verb))
     }
 }
 
@@ -551,6 +601,9 @@ pub(super) fn form(what: &str, id: &BubbleId) -> Option<String> {
         "the commit message" => format!("pairflow commit {id} --message '…'"),
         "the reason of the waiver" => format!("pairflow waive --id {id} F1 --reason '…'"),
         "a blocker" => "pairflow pass --summary '…' --step dry-run='…' --blocker '…'".to_owned(),
+        "the reason of a judgement" => "pairflow judge F1 --uphold --reason '…'".to_owned(),
+        "the test of a fix" => "pairflow pass --summary '…' --fixed F1 --test F1='…'".to_owned(),
+        "the reason why a fix has no test" => "pairflow pass --summary '…' --fixed F1 --untestable F1='…'".to_owned(),
         "the reason of a dispute" => "pairflow pass --summary '…' --dispute F1 --reason '…'".to_owned(),
         "the review" => "pairflow pass --summary '…' --findings FILE".to_owned(),
         "the reason of the override" => format!("pairflow commit {id} --override-scope --reason '…'"),

@@ -10,7 +10,7 @@ use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
 use crate::log::{CommitIdentity, Conflict, Pass, QuestionKind, RetryKey, Warning};
 use crate::progress::{CheckState, HandoverSummary, Reviewed, Rounds, Spent, WorkEvidence};
-use crate::rules::{ContextMode, DriverKind, Rules};
+use crate::rules::{BubbleKind, ContextMode, DriverKind, ReviewDepth, Rules};
 use crate::time::{Moment, Timestamp};
 
 /// How many retry keys are remembered.
@@ -189,6 +189,9 @@ pub struct OpenQuestion {
     /// The checks that it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
+    /// The findings on which a person can side with either agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingId>,
     /// When it was asked.
     pub at: Timestamp,
 }
@@ -246,6 +249,20 @@ impl BubbleState {
             self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
         }
         closed
+    }
+
+    /// Returns the seat of the first turn: with acceptance tests it is the reviewer's.
+    pub(crate) fn first_seat(&self) -> Seat {
+        let tested = self.rules.review_depth == ReviewDepth::Thorough && self.rules.kind != BubbleKind::Document;
+        if tested { Seat::Reviewer } else { Seat::Implementer }
+    }
+
+    /// Applies acceptance tests: a claim that holds until they pass.
+    pub(crate) fn write_acceptance(&mut self, by: &AgentId, pass: &Pass) {
+        let findings = pass.findings.as_deref().unwrap_or_default();
+        let (round, answers) = (self.rounds.round, &pass.answers);
+        self.ledger.retract_reproducers(by, round, &answers.retracted);
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
     }
 
     /// Applies the dry run of a document's implementer: the outline, and what it could not resolve.

@@ -63,6 +63,9 @@ pub struct Finding {
     /// The row that asked for what this finding wants undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverses: Option<FindingId>,
+    /// The files that its reproducer needs, if it is about acceptance tests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overlay: Vec<AcceptanceFile>,
     /// Whether the implementer of a document filed it: it blocks the implementation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocker: bool,
@@ -137,8 +140,16 @@ impl Finding {
             risk: false,
             repeats: None,
             reverses: None,
+            overlay: Vec::new(),
             blocker: false,
         }
+    }
+
+    /// Acceptance tests as a claim: they fail as long as the task is not done.
+    pub fn acceptance(tests: &AcceptanceTests) -> Self {
+        let title = "the acceptance tests written from the task fail";
+        let (reproducer, overlay) = (Some(tests.run.clone()), tests.files.clone());
+        Self { reproducer, overlay, class: Some(Class::CoreLogic), ..Self::new(Severity::P1, title) }
     }
 
     /// What an implementer cannot resolve in its dry run of a document.
@@ -204,6 +215,61 @@ pub struct Answers {
     /// Rows whose reproducer its author takes back; whichever seat the author has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub retracted: Vec<FindingId>,
+    /// Commands that show fixes: each fails without its fix and passes with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<FixTest>,
+    /// Fixed rows for which no test can be written, says the implementer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub untestable: Vec<Dispute>,
+}
+
+/// A command that shows that a finding is fixed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FixTest {
+    /// Which row.
+    pub finding: FindingId,
+    /// The command line.
+    pub command: String,
+}
+
+/// A judge's decision on a disputed finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// Which row.
+    pub finding: FindingId,
+    /// What was decided.
+    pub ruling: Ruling,
+    /// Why.
+    pub reason: String,
+}
+
+/// How a dispute is decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Display, IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Ruling {
+    /// The finding holds.
+    Upheld,
+    /// The finding does not hold.
+    Dismissed,
+}
+
+/// Tests that the reviewer's agent wrote from the task, before it saw any work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptanceTests {
+    /// The command line that runs them, in a checkout over which the files are laid.
+    pub run: String,
+    /// The files.
+    pub files: Vec<AcceptanceFile>,
+}
+
+/// One file of acceptance tests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptanceFile {
+    /// Where it is laid, relative to the root of the repository.
+    pub path: String,
+    /// Its content, as `artifact://acceptance/<sha256>`.
+    pub content: String,
 }
 
 /// An implementer's reason why a finding is no fault.
@@ -218,12 +284,18 @@ pub struct Dispute {
 impl Answers {
     /// Whether nothing is answered.
     pub fn is_empty(&self) -> bool {
-        self.of_implementer().next().is_none() && self.of_reviewer().next().is_none() && self.retracted.is_empty()
+        let rows = self.of_implementer().chain(self.of_reviewer()).chain(self.shown());
+        rows.chain(self.retracted.iter().copied()).next().is_none()
     }
 
     /// The rows that are answered as an implementer does.
     pub fn of_implementer(&self) -> impl Iterator<Item = FindingId> {
         self.fixed.iter().copied().chain(self.disputed.iter().map(|one| one.finding))
+    }
+
+    /// The rows of which it is said how their fix is shown.
+    pub fn shown(&self) -> impl Iterator<Item = FindingId> {
+        self.tests.iter().map(|test| test.finding).chain(self.untestable.iter().map(|one| one.finding))
     }
 
     /// The rows that are answered as a reviewer does.

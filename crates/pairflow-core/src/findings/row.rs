@@ -1,8 +1,9 @@
 //! One row of the ledger.
 
 use serde::{Deserialize, Serialize};
+use strum::Display;
 
-use crate::facts::{Class, Finding, RowState, Severity};
+use crate::facts::{AcceptanceFile, Class, Finding, RowState, Ruling, Severity};
 use crate::ids::{AgentId, FindingId, Party, TreeId};
 
 /// How many changes of one row are remembered.
@@ -71,9 +72,54 @@ pub struct Row {
     /// Whether the implementer of a document said that it blocks the implementation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub blocker: bool,
+    /// How its last fix is shown; nothing before one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
+    /// How a dispute about it was decided last, and by whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ruling: Option<(Ruling, Party)>,
     /// What happened to it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<RowChange>,
+}
+
+/// A fix that an implementer claims, and how it is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fix {
+    /// The command that fails without the fix and passes with it, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
+    /// Why no test can be written, says the implementer.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub untestable: String,
+    /// The tree without the fix: the one that was reviewed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<TreeId>,
+    /// What is known.
+    pub stand: FixStand,
+    /// Whether the work went back because the fix was not shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub returned: bool,
+    /// The last lines of the run that did not go as it should.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tail: String,
+}
+
+/// What is known of a fix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Display)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum FixStand {
+    /// Its test has not been run; or there is none.
+    Pending,
+    /// Its test fails without the fix and passes with it.
+    Shown,
+    /// Its test passes without the fix, so it shows nothing.
+    NotRed,
+    /// Its test fails with the fix.
+    NotGreen,
+    /// Its test could not be run.
+    CouldNotRun,
 }
 
 fn is_none(count: &u32) -> bool {
@@ -113,6 +159,9 @@ pub struct Reproducer {
     /// The last lines of what it printed, if it failed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub tail: String,
+    /// The files that are laid over the tree before it runs: it stands for acceptance tests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overlay: Vec<AcceptanceFile>,
 }
 
 /// What a reproducer has shown.
@@ -132,7 +181,7 @@ pub enum ReproducerState {
 impl Row {
     /// Whether nobody has closed it.
     pub fn is_open(&self) -> bool {
-        !self.settled && self.state != RowState::Waived
+        !self.settled && !matches!(self.state, RowState::Waived | RowState::Dismissed)
     }
 
     /// Whether it keeps the work from being accepted: a severe one, or a risk without an answer.
@@ -170,6 +219,47 @@ impl Row {
     pub fn reproducer_by(&self) -> Option<&AgentId> {
         let counts = self.reproducer.as_ref().filter(|one| one.stand != ReproducerState::Dropped);
         counts.map(|one| one.by.as_ref().unwrap_or(&self.by))
+    }
+
+    /// Whether it stands for acceptance tests that still count.
+    pub fn is_acceptance(&self) -> bool {
+        self.reproducer.as_ref().is_some_and(|one| !one.overlay.is_empty() && one.stand != ReproducerState::Dropped)
+    }
+
+    /// Whether it stood for acceptance tests that could not be run.
+    pub fn has_lost_tests(&self) -> bool {
+        self.reproducer.as_ref().is_some_and(|one| !one.overlay.is_empty() && one.stand == ReproducerState::Dropped)
+    }
+
+    /// Whether it is severe and said to be fixed, and no reproducer says whether it is.
+    pub fn needs_test(&self) -> bool {
+        let claimed = self.state == RowState::Fixed && !self.settled && self.severity.blocks();
+        claimed && self.reproducer_by().is_none()
+    }
+
+    /// Whether the implementer disputed it, the reviewer insists, no command shows it, and nobody has decided.
+    pub fn is_contested(&self) -> bool {
+        let mut changes = self.history.iter().rev().filter(|change| matches!(change.by, Party::Agent(_)));
+        let insists = changes.next().is_some_and(|last| last.to == RowState::Reopened);
+        let disputed = changes.next().is_some_and(|before| before.to == RowState::Disputed);
+        let open = self.is_open() && self.state == RowState::Reopened && self.severity.blocks();
+        open && insists && disputed && self.ruling.is_none() && self.reproducer_by().is_none()
+    }
+
+    /// Whether only a person can decide it: the implementer disputes what a judge upheld, or a judge dismissed a P0.
+    pub fn is_deadlocked(&self) -> bool {
+        let open = self.is_open() && self.severity.blocks() && !self.proven();
+        let by_agent = |by: &Party| matches!(by, Party::Agent(_));
+        open && match &self.ruling {
+            Some((Ruling::Upheld, by)) => by_agent(by) && self.state == RowState::Disputed,
+            Some((Ruling::Dismissed, by)) => by_agent(by) && self.severity == Severity::P0,
+            None => false,
+        }
+    }
+
+    /// Whether the person decided that it holds: it has to be fixed.
+    pub fn must_be_fixed(&self) -> bool {
+        self.is_open() && self.ruling == Some((Ruling::Upheld, Party::Human))
     }
 
     /// Whether it is a blocker that no implementer has answered yet: no reviewer can close it.

@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::facts::{Answers, Certificate, CleanReview, Explanation, Finding, Receipt, Seats, Snapshot, Step};
+use crate::facts::{
+    Answers, Certificate, CleanReview, Explanation, Finding, Judgement, Receipt, Ruling, Seats, Snapshot, Step,
+};
 use crate::ids::{AgentId, CommitId, FindingId, TreeId};
 use crate::log::{Lifecycle, Payload};
 use crate::time::Timestamp;
@@ -141,6 +143,12 @@ pub struct Pass {
     /// The slices of a long change that the reviewer has read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviewed: Vec<u32>,
+    /// What a judge decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<Judgement>,
+    /// Whether it ends the turn in which acceptance tests are written: it is no review.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acceptance: bool,
 }
 
 /// What a hand-over asks for.
@@ -153,6 +161,8 @@ pub enum Intent {
     Review,
     /// Fix this.
     FixRequest,
+    /// A judge's decision: go on from here.
+    Judgement,
 }
 
 /// A question that only the person can answer.
@@ -172,12 +182,15 @@ pub struct Question {
     /// The checks that it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<String>,
+    /// The findings on which a person can side with either agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<FindingId>,
 }
 
 impl Question {
     /// A question of this kind.
     pub fn new(kind: QuestionKind, question: String) -> Self {
-        Self { question, kind, about: None, wants: None, checks: Vec::new() }
+        Self { question, kind, about: None, wants: None, checks: Vec::new(), findings: Vec::new() }
     }
 }
 
@@ -196,6 +209,8 @@ pub enum QuestionKind {
     TieBreak,
     /// A finding asks to undo what an earlier one asked for.
     Reversal,
+    /// The agents do not agree on a finding, and the judge's decision does not end that.
+    Deadlock,
     /// The person is to confirm that they understood the document.
     Comprehension,
     /// A check could not be run.
@@ -242,12 +257,37 @@ pub enum Decision {
     Accept,
     /// Go on.
     Continue,
+    /// The findings of the question hold: they have to be fixed.
+    SideWithFinding,
+    /// The findings of the question do not hold: they are dismissed.
+    SideWithImplementer,
+}
+
+impl Decision {
+    /// The words for it, after "human".
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::Accept => "decides to accept",
+            Self::Continue => "decides to continue",
+            Self::SideWithFinding => "sides with the finding",
+            Self::SideWithImplementer => "sides with the implementer",
+        }
+    }
+
+    /// Returns how it decides the findings of its question, if it does.
+    pub fn ruling(self) -> Option<Ruling> {
+        match self {
+            Self::SideWithFinding => Some(Ruling::Upheld),
+            Self::SideWithImplementer => Some(Ruling::Dismissed),
+            Self::Accept | Self::Continue => None,
+        }
+    }
 }
 
 impl QuestionKind {
     /// Whether the loop stopped because the agents do not agree.
     pub fn is_tie_break(self) -> bool {
-        matches!(self, Self::TieBreak | Self::Reversal)
+        matches!(self, Self::TieBreak | Self::Reversal | Self::Deadlock)
     }
 
     /// Whether it only says that nothing is heard of an agent, or that it is stuck. Going on answers it, and so does the
@@ -374,6 +414,16 @@ pub enum Evidence {
         /// What came of it; for a reproducer, failing is what it is for.
         receipt: Receipt,
     },
+    /// The test of a fix was run: without the fix, and with it if that failed.
+    FixTested {
+        /// Of which finding.
+        finding: FindingId,
+        /// What came of it on the tree before the fix, with the test files of the fix laid over it.
+        before: Receipt,
+        /// What came of it on the tree with the fix.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<Receipt>,
+    },
     /// The person said that a check is not available.
     NotAvailable {
         /// Which check.
@@ -489,6 +539,9 @@ pub struct Verdict {
     /// The clean review that it adds; nothing if no review was judged, or it was not clean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clean: Option<CleanReview>,
+    /// Whether earlier clean reviews of the same tree still count although this review was not clean.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_clean: bool,
     /// What comes next.
     pub next: NextTurn,
     /// Who sits where from now on.
@@ -510,6 +563,13 @@ pub enum Judged {
         /// In which round.
         round: u32,
     },
+    /// A dispute, once its judge has decided and the tree is recorded.
+    Dispute {
+        /// The judge.
+        by: AgentId,
+        /// In which round.
+        round: u32,
+    },
     /// Clean reviews, after the person took back a waiver on which they rested.
     Waiver,
     /// Clean reviews, after the person changed the checks on which they rested.
@@ -526,6 +586,8 @@ pub enum NextTurn {
     Implement,
     /// The reviewer has the turn.
     Review,
+    /// The judge has the turn.
+    Judge,
     /// The checks run on the merged tree; if they pass, the reviews still suffice.
     Recheck,
     /// The reviews suffice.
@@ -557,6 +619,35 @@ pub enum Reason {
     ReproducerFails {
         /// Which.
         finding: FindingId,
+    },
+    /// The test of a fix fails with the fix.
+    FixFails {
+        /// Of which finding.
+        finding: FindingId,
+    },
+    /// No test shows that a finding is fixed.
+    FixNotShown {
+        /// Which.
+        finding: FindingId,
+    },
+    /// Minor findings are open after one of the first looks.
+    MinorOpen {
+        /// Which.
+        findings: Vec<FindingId>,
+    },
+    /// A reviewer insists on disputed findings without a command that shows them.
+    Contested {
+        /// Which.
+        findings: Vec<FindingId>,
+    },
+    /// Other agents look at the same tree first, without knowing what was found.
+    BlindLook,
+    /// There were not enough looks for the size and the risk of the work.
+    MoreLooksNeeded {
+        /// How many there were.
+        had: u32,
+        /// How many are needed.
+        needed: u32,
     },
     /// The work changes no file.
     NothingChanged,

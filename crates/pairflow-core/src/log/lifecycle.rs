@@ -49,6 +49,16 @@ pub enum Lifecycle {
         /// The configuration in force from here on.
         rules: Box<Rules>,
     },
+    /// A newer version of the policy's rules is in force from here on.
+    PolicyMoved {
+        /// The version.
+        version: u32,
+    },
+    /// The acceptance tests could not be run, and go back to the agent that wrote them.
+    AcceptanceReturned {
+        /// Why.
+        why: String,
+    },
     /// Worktree and branch are there.
     WorkspaceReady {
         /// Where and from what.

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use crate::facts::{Certificate, CheckPlace, CheckStand, CleanReview, Explanation, RowStand, RowState};
-use crate::findings::{Ledger, Row};
-use crate::ids::{AgentId, BubbleId, FindingId, Party};
+use crate::facts::{Certificate, CheckPlace, CheckStand, CleanReview, Explanation, RowStand, RowState, Severity};
+use crate::findings::{Fix, FixStand, Ledger, Row};
+use crate::gates::is_test_file;
+use crate::ids::{AgentId, BubbleId, FindingId, Party, TreeId};
 use crate::log::{Reason, Waivable};
 use crate::progress::{CheckState, HandoverSummary, Rounds, WorkEvidence};
-use crate::rules::{Check, ChecksIn, ContextMode, DriverKind, Rules};
+use crate::rules::{BubbleKind, Check, ChecksIn, ContextMode, DriverKind, Rules};
 use crate::text::list;
 
 /// The facts of one loop.
@@ -33,6 +34,8 @@ pub struct Facts<'a> {
     pub questions: usize,
     /// What an agent said last when it handed over.
     pub last_said: Option<&'a HandoverSummary>,
+    /// How many reviews there were in all, with the one that is about to be recorded.
+    pub looks: u32,
 }
 
 impl<'a> Facts<'a> {
@@ -66,10 +69,65 @@ impl<'a> Facts<'a> {
         self.ledger.blocking().filter(shown)
     }
 
-    /// Returns the reproducers that have not been run on the newest snapshot, with their findings.
+    /// Returns the reproducers that have not been run on the newest tree, with their findings. Before there is any work that
+    /// is the base, and only acceptance tests are there to be run.
     pub fn to_reproduce(self) -> impl Iterator<Item = (FindingId, &'a str)> {
-        let here = self.evidence.snapshot.as_ref().map(|snapshot| &snapshot.tree);
+        let here = self.evidence.tree();
         here.into_iter().flat_map(|tree| self.ledger.to_reproduce(tree)).map(|(row, command)| (row.id, command))
+    }
+
+    /// Returns the fixes whose test has not been run on the newest tree.
+    pub fn fixes_to_test(self) -> impl Iterator<Item = FixToTest> {
+        let claimed = move |row: &&Row| self.claims_fix(row);
+        let alone = self.ledger.open().filter(claimed).count() == 1;
+        self.ledger.open().filter(claimed).filter_map(move |row| {
+            let fix = row.fix.as_ref()?;
+            let command = fix.test.clone().or_else(|| self.own_test().filter(|_| alone && self.tests_changed()))?;
+            Some(FixToTest { finding: row.id, command, before: fix.before.clone()? })
+        })
+    }
+
+    /// Whether a row is said to be fixed by work that nobody has looked at, and nothing is known of its test.
+    fn claims_fix(self, row: &Row) -> bool {
+        let pending = |fix: &Fix| fix.stand == FixStand::Pending && fix.untestable.is_empty();
+        self.rules.kind != BubbleKind::Document && row.needs_test() && row.fix.as_ref().is_some_and(pending)
+    }
+
+    /// The test command of the repository, if there is one.
+    fn own_test(self) -> Option<String> {
+        self.rules.checks.iter().find(|check| check.name == "test").map(|check| check.command.clone())
+    }
+
+    /// Whether this round changed files that are tests by their names.
+    fn tests_changed(self) -> bool {
+        let here = |rounds: &Vec<u32>| rounds.last() == Some(&self.rounds.round);
+        self.evidence.touched.iter().any(|(path, rounds)| here(rounds) && is_test_file(path))
+    }
+
+    /// Returns the fixes that no test shows and about which the implementer has not been told yet, and those whose test
+    /// fails.
+    pub fn fixes_not_shown(self) -> impl Iterator<Item = Reason> {
+        let claimed = self.ledger.open().filter(|row| row.needs_test());
+        claimed.filter(move |_| self.rules.kind != BubbleKind::Document).filter_map(|row| {
+            let fix = row.fix.as_ref().filter(|fix| fix.untestable.is_empty())?;
+            match fix.stand {
+                FixStand::NotGreen => Some(Reason::FixFails { finding: row.id }),
+                FixStand::Pending | FixStand::NotRed if !fix.returned => Some(Reason::FixNotShown { finding: row.id }),
+                _ => None,
+            }
+        })
+    }
+
+    /// Returns the minor findings that are open and that nobody has answered.
+    pub fn open_minor(self) -> Vec<FindingId> {
+        let minor = |row: &&Row| row.severity == Severity::P2 && !row.answered;
+        self.ledger.open().filter(minor).map(|row| row.id).collect()
+    }
+
+    /// Whether the work changes a file in which the person sees a risk.
+    pub fn is_risky(self) -> bool {
+        let here = |path: &String| self.rules.risk.iter().any(|glob| fast_glob::glob_match(glob, path));
+        self.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).any(|file| here(&file.path))
     }
 
     /// Returns what pairflow ran itself and keeps the newest tree from being accepted.
@@ -150,6 +208,17 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// A fix that a test has to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixToTest {
+    /// Of which finding.
+    pub finding: FindingId,
+    /// The command line.
+    pub command: String,
+    /// The tree before the fix.
+    pub before: TreeId,
+}
+
 /// A criterion of convergence that does not hold yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unmet {
@@ -165,6 +234,15 @@ pub enum Unmet {
     CheckFailed(String),
     /// A required check has not been run on this tree.
     CheckMissing(String),
+    /// There were not enough looks for the size and the risk of the work.
+    Looks {
+        /// How many there were.
+        had: u32,
+        /// How many are needed.
+        needed: u32,
+    },
+    /// Minor findings of the first looks that nobody has answered.
+    MinorOpen(Vec<FindingId>),
     /// Clean reviews of this tree are missing.
     Reviews {
         /// Who reviewed it clean so far.
@@ -202,6 +280,13 @@ impl fmt::Display for Unmet {
                 let names = by.iter().map(AgentId::as_str).collect::<Vec<_>>().join(", ");
                 write!(f, "a second clean review of this tree by another agent (clean so far: {names})")
             }
+            Self::Looks { had, needed } => {
+                write!(f, "more reviews for a change of this size and risk: {had} of {needed} looks")
+            }
+            Self::MinorOpen(findings) => {
+                let ids = findings.iter().map(ToString::to_string).collect::<Vec<_>>();
+                write!(f, "P2 findings of the first reviews that are not answered: {}", ids.join(", "))
+            }
             Self::NotReviewed => f.write_str("this tree has not been reviewed"),
             Self::Unanswered(findings) => {
                 write!(f, "findings that have to be answered (--fixed or --dispute): {}", findings.join(", "))
@@ -234,6 +319,8 @@ impl Unmet {
             Self::Blocking(_)
                 | Self::Unanswered(_)
                 | Self::Reviews { .. }
+                | Self::Looks { .. }
+                | Self::MinorOpen(_)
                 | Self::NoAlternation
                 | Self::Explanation(_)
                 | Self::Comprehension
@@ -247,6 +334,7 @@ pub fn waivers(facts: Facts<'_>, unmet: &[Unmet]) -> Vec<String> {
     let missing = unmet.iter().filter_map(|criterion| match criterion {
         Unmet::Reviews { by } if by.is_empty() => Some("two clean reviews".to_owned()),
         Unmet::Reviews { .. } => Some("a second clean review".to_owned()),
+        Unmet::Looks { had, needed } => Some(format!("{had} of {needed} looks")),
         Unmet::Explanation(missing) => Some(format!("an explanation ({})", missing.join(", "))),
         Unmet::Comprehension => Some("the person's confirmation that the document is understood".to_owned()),
         _ => None,

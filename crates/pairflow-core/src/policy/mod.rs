@@ -5,7 +5,7 @@ mod policies;
 mod questions;
 mod seam;
 
-pub use facts::{Facts, Unmet, certify, waivers};
-pub use policies::{in_force, known, named, recorded, with_version};
+pub use facts::{Facts, FixToTest, Unmet, certify, waivers};
+pub use policies::{in_force, known, knows, named, recorded, with_version};
 pub use questions::{quoted, told};
 pub use seam::{After, Conclusion, Look, Policy};

@@ -42,6 +42,11 @@ pub fn in_force(rules: &Rules) -> Option<&'static dyn Policy> {
     named(&rules.policy).filter(|policy| policy.version() == rules.policy_version)
 }
 
+/// Whether the policy of these rules is known here, in that version or a newer one.
+pub fn knows(rules: &Rules) -> bool {
+    named(&rules.policy).is_some_and(|policy| policy.version() >= rules.policy_version)
+}
+
 /// Returns `rules` with the version that their policy has here; a policy that is not known keeps its own.
 pub fn with_version(rules: Rules) -> Rules {
     let policy_version = named(&rules.policy).map_or(rules.policy_version, |policy| policy.version());
@@ -61,7 +66,11 @@ impl Policy for Unknown {
     }
 
     fn after_review(&self, facts: Facts<'_>, _look: &Look<'_>) -> Conclusion {
-        Conclusion { clean: None, next: NextTurn::Stay, seats: facts.rounds.seats.clone(), reasons: Vec::new() }
+        Conclusion::of(facts, NextTurn::Stay)
+    }
+
+    fn reviews_suffice(&self, _facts: Facts<'_>) -> bool {
+        false
     }
 
     fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {

@@ -25,7 +25,21 @@ pub(in crate::policy) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Qu
     text.extend(older.map(|older| format!("\n{}", arguments(older))));
     text.push_str("\nSay which of the two holds: your message goes to the agents.");
     text.push_str(&answers(facts, seat));
-    Question::new(QuestionKind::Reversal, text)
+    Question { findings: vec![row.id], ..Question::new(QuestionKind::Reversal, text) }
+}
+
+/// The question about findings on which the agents do not agree although a judge has decided.
+pub(in crate::policy) fn deadlock(facts: Facts<'_>, seat: Seat) -> Option<Question> {
+    let rows: Vec<_> = facts.ledger.open().filter(|row| row.is_deadlocked()).collect();
+    let findings: Vec<_> = rows.iter().map(|row| row.id).collect();
+    let mut text = match rows.as_slice() {
+        [] => return None,
+        [one] => format!("the agents do not agree on {}, and only you can decide it.", one.id),
+        _ => "the agents do not agree on these findings, and only you can decide them.".to_owned(),
+    };
+    rows.iter().take(TOLD).for_each(|row| text.push_str(&format!("\n{}", arguments(row))));
+    text.push_str(&answers(facts, seat));
+    Some(Question { findings, ..Question::new(QuestionKind::Deadlock, text) })
 }
 
 /// The question that stops a loop whose rounds or reviews are used up, if the turn of `seat` were one too many.
@@ -49,7 +63,8 @@ pub(in crate::policy) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Op
         text.push_str(&format!("\n(and {} more: pairflow findings {})", rows.len() - TOLD, facts.id));
     }
     text.push_str(&answers(facts, seat));
-    Some(Question::new(QuestionKind::TieBreak, text))
+    let findings = rows.iter().map(|row| row.id).collect();
+    Some(Question { findings, ..Question::new(QuestionKind::TieBreak, text) })
 }
 
 /// Asks what is to become of reviewed work that fails since the base was merged: the base itself may fail.
@@ -80,6 +95,8 @@ pub fn told(reasons: &[Reason]) -> Vec<String> {
         Reason::NothingChanged => Some("it changes no file".to_owned()),
         Reason::CheckFails { check } => Some(format!("the check '{check}' fails")),
         Reason::ReproducerFails { finding } => Some(format!("the reproducer of {finding} still fails")),
+        Reason::FixFails { finding } => Some(format!("the test of the fix of {finding} fails")),
+        Reason::FixNotShown { finding } => Some(format!("no test shows that {finding} is fixed")),
         _ => None,
     };
     reasons.iter().filter_map(told).collect()
@@ -134,7 +151,9 @@ fn answers(facts: Facts<'_>, seat: Seat) -> String {
         None => "accepts the work as it is: open findings stay open, and the package lists them".to_owned(),
     };
     let about = about_reproducers(facts);
-    format!("\ncontinue: goes on with {agent} as {seat}, {budget}.\naccept: {accept}.{about}")
+    let sides = "\nside-with-finding: the findings above hold and have to be fixed.\
+         \nside-with-implementer: the findings above do not hold and are dismissed.";
+    format!("{sides}\ncontinue: goes on with {agent} as {seat}, {budget}.\naccept: {accept}.{about}")
 }
 
 /// Says for each finding that a reproducer shows what can be done if the reproducer itself is wrong.
@@ -158,6 +177,10 @@ fn arguments(row: &Row) -> String {
     let reply = row.history.iter().rev().find(|change| change.to == RowState::Disputed && !change.note.is_empty());
     if let Some((Party::Agent(agent), note)) = reply.map(|change| (&change.by, &change.note)) {
         text.push_str(&format!("; {agent} disputes it: {}", cut(note)));
+    }
+    let judge = row.history.iter().rev().find(|change| row.ruling.as_ref().is_some_and(|(_, by)| *by == change.by));
+    if let (Some((ruling, _)), Some(change)) = (&row.ruling, judge) {
+        text.push_str(&format!("; the judge: {ruling}, {}", cut(&change.note)));
     }
     if let Some(one) = &row.reproducer {
         let shows = match one.stand {

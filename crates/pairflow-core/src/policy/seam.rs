@@ -36,10 +36,28 @@ pub trait Policy: Sync {
         None
     }
 
-    /// Whether the clean reviews are enough. Without a say of its own a policy needs none.
-    fn reviews_suffice(&self, facts: Facts<'_>) -> bool {
-        let _ = facts;
-        true
+    /// Whether the clean reviews are enough.
+    fn reviews_suffice(&self, facts: Facts<'_>) -> bool;
+
+    /// Returns why a review that left these facts would not be clean if the waivers in `later` came too late for it.
+    fn objections(&self, facts: Facts<'_>, later: &[Waivable]) -> Vec<Reason> {
+        facts.objections(later)
+    }
+
+    /// Whether a test has to show that a severe finding is fixed.
+    fn tests_fixes(&self) -> bool {
+        false
+    }
+
+    /// A judge has decided, and the tree that its turn left is recorded. What blocks is fixed; a decision is no review.
+    fn after_dispute(&self, facts: Facts<'_>, tree_changed: bool) -> Conclusion {
+        let mut reasons = facts.objections(&[]);
+        reasons.extend(tree_changed.then_some(Reason::TreeChanged));
+        let next = match reasons.iter().any(|reason| matches!(reason, Reason::Blocking { .. })) {
+            true => NextTurn::Implement,
+            false => NextTurn::Review,
+        };
+        Conclusion { keeps_clean: !tree_changed, reasons, ..Conclusion::of(facts, next) }
     }
 
     /// The most reviews of one budget, however many rounds they belong to.
@@ -54,19 +72,17 @@ pub trait Policy: Sync {
             _ => (NextTurn::Review, Reason::ChecksChanged),
         };
         let next = if settled { next } else { NextTurn::Stay };
-        Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons: vec![reason] }
+        Conclusion { reasons: vec![reason], ..Conclusion::of(facts, next) }
     }
 
     /// The base was merged into accepted work: clean reviews of the same change are kept.
     fn after_merge(&self, facts: Facts<'_>, same_patch: bool) -> Conclusion {
         let next = if same_patch && self.reviews_suffice(facts) { NextTurn::Recheck } else { NextTurn::Review };
-        Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons: vec![Reason::BaseMerged] }
+        Conclusion { reasons: vec![Reason::BaseMerged], ..Conclusion::of(facts, next) }
     }
 
     /// Returns every criterion of acceptance that does not hold yet.
-    fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {
-        facts.unmet_evidence().collect()
-    }
+    fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet>;
 
     /// Returns the criteria that do not hold, and without which a person cannot accept the work at a tie-break either.
     fn unwaivable(&self, facts: Facts<'_>) -> Vec<Unmet> {
@@ -95,6 +111,8 @@ pub enum After {
 pub struct Conclusion {
     /// The clean review that it adds.
     pub clean: Option<CleanReview>,
+    /// Whether earlier clean reviews of the same tree still count although it adds none.
+    pub keeps_clean: bool,
     /// What comes next.
     pub next: NextTurn,
     /// Who sits where from now on.
@@ -121,10 +139,16 @@ pub struct Look<'a> {
 }
 
 impl Conclusion {
+    /// A conclusion that leaves the seats as they are and adds no clean review.
+    pub fn of(facts: Facts<'_>, next: NextTurn) -> Self {
+        Self { clean: None, keeps_clean: false, next, seats: facts.rounds.seats.clone(), reasons: Vec::new() }
+    }
+
     /// Makes it the verdict of `policy` on something.
     pub fn verdict(self, policy: &dyn Policy, on: Judged) -> Verdict {
-        let Self { clean, next, seats, reasons } = self;
-        Verdict { policy: policy.name().to_owned(), version: policy.version(), on, clean, next, seats, reasons }
+        let Self { clean, keeps_clean, next, seats, reasons } = self;
+        let (name, version) = (policy.name().to_owned(), policy.version());
+        Verdict { policy: name, version, on, clean, keeps_clean, next, seats, reasons }
     }
 }
 
@@ -154,5 +178,5 @@ pub(in crate::policy) fn send_back(facts: Facts<'_>, why: Vec<Reason>) -> After 
 
 /// A conclusion about work, with the seats as they are.
 pub(in crate::policy) fn concluded(facts: Facts<'_>, next: NextTurn, reasons: Vec<Reason>) -> After {
-    After::Concluded(Conclusion { clean: None, next, seats: facts.rounds.seats.clone(), reasons })
+    After::Concluded(Conclusion { reasons, ..Conclusion::of(facts, next) })
 }

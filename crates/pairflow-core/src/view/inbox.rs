@@ -116,7 +116,7 @@ impl From<QuestionKind> for ItemKind {
             QuestionKind::Question => Self::Question,
             QuestionKind::Watchdog | QuestionKind::LongTurn | QuestionKind::Idle => Self::Watchdog,
             QuestionKind::AgentEnded => Self::AgentEnded,
-            QuestionKind::TieBreak | QuestionKind::Reversal => Self::TieBreak,
+            QuestionKind::TieBreak | QuestionKind::Reversal | QuestionKind::Deadlock => Self::TieBreak,
             QuestionKind::Comprehension => Self::Comprehension,
             QuestionKind::CouldNotCheck => Self::CouldNotCheck,
             QuestionKind::Failing => Self::Failing,
@@ -195,10 +195,13 @@ fn answers(state: &BubbleState, open: &OpenQuestion) -> Vec<String> {
     let resume = resumable.then(|| format!("pairflow resume {id}"));
     match open.kind {
         QuestionKind::Question => vec![reply],
-        QuestionKind::TieBreak | QuestionKind::Reversal => {
+        QuestionKind::TieBreak | QuestionKind::Reversal | QuestionKind::Deadlock => {
+            let sides = ["side-with-finding", "side-with-implementer"].map(decide);
+            let sides = sides.into_iter().filter(|_| !open.findings.is_empty());
             let shown = state.ledger.blocking().filter(|row| row.proven());
             let waive = shown.map(|row| format!("pairflow waive {id} {} --reason '…'", row.id));
-            [format!("{} --message '…'", decide("continue")), decide("accept")].into_iter().chain(waive).collect()
+            let go_on = [format!("{} --message '…'", decide("continue")), decide("accept")];
+            sides.chain(go_on).chain(waive).collect()
         }
         QuestionKind::Comprehension => vec![decide("accept"), reply],
         QuestionKind::CouldNotCheck => vec![decide("continue"), decide("accept")],

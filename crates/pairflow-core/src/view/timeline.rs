@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::bubble::{BubbleState, Stage, evolve};
 use crate::facts::Seats;
-use crate::facts::{Answers, Finding};
+use crate::facts::{Answers, Finding, Receipt};
 use crate::facts::{CheckPlace, Outcome, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
@@ -215,12 +215,7 @@ fn answered_rows(answers: &Answers) -> String {
 }
 
 fn answered(reply: &Reply) -> String {
-    let how = match reply.decision {
-        None => "answers",
-        Some(Decision::Accept) => "decides to accept",
-        Some(Decision::Continue) => "decides to continue",
-    };
-    with(how, &reply.message)
+    with(reply.decision.map_or("answers", Decision::told), &reply.message)
 }
 
 fn converged(claim: &Convergence) -> String {
@@ -251,6 +246,10 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
             Some(author) => format!("commits are made as {author}"),
             None => "commits have no known author".to_owned(),
         }),
+        Lifecycle::PolicyMoved { version } => plain(format!("goes on by version {version} of its rules")),
+        Lifecycle::AcceptanceReturned { why } => {
+            (with("the acceptance tests go back to their author", why), Tone::Warn)
+        }
         Lifecycle::StartRequested { .. } => plain("prepares the workspace".to_owned()),
         Lifecycle::WorkspaceReady { workspace } => {
             plain(format!("workspace ready at {}, cut from {}", workspace.path, workspace.base.short()))
@@ -315,7 +314,20 @@ fn found(evidence: &Evidence) -> (String, Tone) {
             Outcome::Passed => (format!("reproducer of {finding} {}", ended(receipt)), Tone::Good),
             _ => (format!("reproducer of {finding} {}", ended(receipt)), Tone::Warn),
         },
+        Evidence::FixTested { finding, before, after } => fix_tested(*finding, before, after.as_ref()),
         Evidence::NotAvailable { check, .. } => (format!("check {check} is recorded as not available"), Tone::Warn),
+    }
+}
+
+fn fix_tested(finding: FindingId, before: &Receipt, after: Option<&Receipt>) -> (String, Tone) {
+    let fix = format!("test of the fix of {finding}");
+    match (&before.outcome, after) {
+        (Outcome::Failed { .. }, Some(after)) if after.outcome.passed() => {
+            (format!("{fix} fails without it and passes with it"), Tone::Good)
+        }
+        (Outcome::Failed { .. }, Some(after)) => (format!("{fix} {}", ended(after)), Tone::Bad),
+        (Outcome::Passed, _) => (format!("{fix} passes without it, so it shows nothing"), Tone::Warn),
+        _ => (format!("{fix} {}", ended(before)), Tone::Warn),
     }
 }
 

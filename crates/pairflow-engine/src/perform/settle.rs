@@ -104,7 +104,7 @@ fn pay(
         Effect::Update => Some(update_from_base(bubble, state)),
         Effect::Commit(order) => commit_approved(bubble, state, order)?,
         Effect::RecordDone => Some(Command::RecordDone),
-        Effect::RunAgent { .. } | Effect::Deliver { .. } => None,
+        Effect::TestFix(_) | Effect::RunAgent { .. } | Effect::Deliver { .. } => None,
     };
     let Some(command) = command else { return Ok(false) };
     match bubble.apply(&command) {

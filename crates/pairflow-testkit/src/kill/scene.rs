@@ -145,6 +145,11 @@ fn result(bubble: &Bubble, state: &BubbleState, effect: &Effect, workspace: &Wor
         Effect::RunReproducer { finding, command } => {
             Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, workspace) }
         }
+        Effect::TestFix(fix) => {
+            let ran = receipt(&fix.finding.to_string(), &fix.command, workspace);
+            let before = Receipt { tree: fix.before.clone(), ..ran };
+            Command::FixTested { finding: fix.finding, before, after: None }
+        }
         Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn, slices: 0 },
         Effect::Update => Command::UpdateFailed { reason: "the base has not moved".to_owned(), conflict: None },
         Effect::Commit(_) => Command::CommitMade { commit: workspace.base.clone(), old_tip: None },

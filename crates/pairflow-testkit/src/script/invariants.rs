@@ -314,6 +314,8 @@ impl Shown {
             Evidence::Reproduced { finding, receipt } => {
                 mark(&mut self.failing, finding, matches!(receipt.outcome, Outcome::Failed { .. }));
             }
+            // What the test of a fix shows is for the reviewer; it closes nothing.
+            Evidence::FixTested { .. } => {}
         }
     }
 

@@ -362,6 +362,11 @@ impl ScriptRun {
                 let tree = self.state.tree().expect("reproducers are owed for a snapshot").clone();
                 Command::Reproduced { finding: *finding, receipt: self.world.reproduce(*finding, command, tree) }
             }
+            Effect::TestFix(fix) => {
+                let tree = self.state.tree().expect("the test of a fix is owed for a snapshot").clone();
+                let (before, after) = self.world.test_fix(fix, tree);
+                Command::FixTested { finding: fix.finding, before, after }
+            }
             Effect::OpenTurn { turn } => {
                 let tree = self.world.tree();
                 match self.state.tree() == Some(&tree) {

@@ -6,6 +6,7 @@ use pairflow_core::bubble::{HeadSeen, WorktreeSeen};
 use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Ground, WorkspaceRecord};
+use pairflow_core::policy::FixToTest;
 use pairflow_core::rules::{Check, Scope};
 use pairflow_core::time::{Moment, Timestamp};
 
@@ -177,6 +178,19 @@ impl World {
         let outcome = self.checks.get(&check.name).cloned().unwrap_or(fails);
         let tail = if outcome.passed() { String::new() } else { "expected 1\ncame 2".to_owned() };
         Receipt { outcome, tail, ..self.run(&check, &tree, CheckPlace::Checkout) }
+    }
+
+    /// Runs the test of a fix: it fails before and passes after, unless the script says something else (`fix of F1 …`).
+    pub(super) fn test_fix(&self, fix: &FixToTest, tree: TreeId) -> (Receipt, Option<Receipt>) {
+        let check = Check { name: format!("test of {}", fix.finding), command: fix.command.clone() };
+        let said =
+            |when: &str, usual: Outcome| self.checks.get(&format!("{} {when}", fix.finding)).cloned().unwrap_or(usual);
+        let red = said("before", Outcome::Failed { exit: Some(1), timed_out: false });
+        let after = matches!(red, Outcome::Failed { .. }).then(|| Receipt {
+            outcome: said("after", Outcome::Passed),
+            ..self.run(&check, &tree, CheckPlace::Checkout)
+        });
+        (Receipt { outcome: red, ..self.run(&check, &fix.before, CheckPlace::Checkout) }, after)
     }
 
     /// Makes the workspace.

@@ -66,6 +66,13 @@ impl World {
                 let receipt = receipt(&finding.to_string(), command, state, outcome);
                 Command::Reproduced { finding: *finding, receipt }
             }
+            Effect::TestFix(fix) => {
+                let (red, green) = (outcome(rng), outcome(rng));
+                let ran = |outcome| receipt(&fix.finding.to_string(), &fix.command, state, outcome);
+                let after = matches!(red, Outcome::Failed { .. }).then(|| ran(green));
+                let before = Receipt { tree: fix.before.clone(), ..ran(red) };
+                Command::FixTested { finding: fix.finding, before, after }
+            }
             Effect::OpenTurn { turn } if state.tree() == Some(&tree(self.worktree)) => {
                 Command::TurnReady { turn: *turn, slices: 0 }
             }

@@ -256,7 +256,8 @@ fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError
     let disputed = dispute.iter().zip(reason);
     let disputed = disputed.map(|(finding, reason)| Dispute { finding: *finding, reason: reason.clone() }).collect();
     let (confirmed, reopened) = (declared.confirm.clone(), declared.reopen.clone());
-    Ok(Answers { fixed: fixed.clone(), disputed, confirmed, reopened, retracted: declared.retract.clone() })
+    let retracted = declared.retract.clone();
+    Ok(Answers { fixed: fixed.clone(), disputed, confirmed, reopened, retracted, ..Answers::default() })
 }
 
 /// Reads an explanation pack. A file without any of its headings explains nothing, and is refused.

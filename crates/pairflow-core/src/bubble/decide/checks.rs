@@ -13,7 +13,7 @@ impl BubbleState {
     /// Whether the newest tree is the base as it is: nobody has worked on it yet.
     pub fn is_untouched(&self) -> bool {
         let base = self.evidence.workspace.as_ref().map(|workspace| &workspace.base_tree);
-        self.rounds.turns <= 1 && base.is_some() && self.tree() == base
+        self.rounds.turns <= 1 + self.rounds.acceptance_turns && base.is_some() && self.tree() == base
     }
 
     /// Whether a check has yet to be run on the base. Only what was never handed over is judged by it.

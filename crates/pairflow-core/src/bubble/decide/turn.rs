@@ -5,7 +5,7 @@ use crate::bubble::command::{event, has_seat, open_row};
 use crate::bubble::{
     BubbleState, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, derived, key_of, missing_checks,
 };
-use crate::facts::{Answers, CheckPlace, Receipt, RowState, Seat, Snapshot, Step, StepName};
+use crate::facts::{Answers, CheckPlace, Finding, Judgement, Receipt, RowState, Seat, Snapshot, Step, StepName};
 use crate::findings::Row;
 use crate::ids::{AgentId, FindingId, Party, TreeId};
 use crate::log::{Body, Event, Evidence, Intent, Judged, Lifecycle, NextTurn, Pass, QuestionKind, Reason, Verdict};
@@ -22,14 +22,16 @@ pub(crate) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Resu
     if pass.summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
     }
+    admit_acceptance(turn, pass)?;
     blocked(state, turn.seat, &pass.blockers)?;
-    let findings = declared(state, turn.seat, pass)?;
+    let findings = declared(state, turn, pass)?;
     admit_answers(state, &pass.by, turn.seat, &pass.answers)?;
     steps_done(state, turn.seat, &pass.steps)?;
     admit_slices(turn, &pass.reviewed)?;
     on_its_branch(state, &pass.head)?;
     let inferred = match turn.seat {
         Seat::Implementer => Intent::Review,
+        Seat::Reviewer if turn.acceptance => Intent::Task,
         Seat::Reviewer | Seat::Judge => Intent::FixRequest,
     };
     let body = Pass {
@@ -41,6 +43,8 @@ pub(crate) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Resu
         steps: pass.steps.clone(),
         discuss: pass.discuss,
         reviewed: pass.reviewed.clone(),
+        judgement: None,
+        acceptance: turn.acceptance,
     };
     let recipient = match turn.seat {
         Seat::Implementer => &state.rounds.seats.reviewer,
@@ -48,7 +52,7 @@ pub(crate) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Resu
     };
     read_all_slices(state, turn, &pass.by, &body)?;
     admit_claim(state, pass, &body)?;
-    if turn.seat == Seat::Reviewer {
+    if turn.seat == Seat::Reviewer && !turn.acceptance {
         derived::explained(state, &pass.by, &body)?;
     }
     let event = Event {
@@ -65,6 +69,50 @@ pub(crate) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Resu
     Ok(Decided::of(events))
 }
 
+/// A judge decides on one of the disputed findings.
+pub(crate) fn judge(state: &BubbleState, turn: &Turn, command: &Command) -> Result<Decided, Refusal> {
+    let Command::Judge { by, judgement, .. } = command else { return Err(Refusal::NotOwed) };
+    may_act(state, turn, by, "judge")?;
+    let (id, contested) = (judgement.finding, &state.rounds.contested);
+    if turn.seat != Seat::Judge {
+        return Err(Refusal::NotJudge { by: by.clone() });
+    }
+    if !contested.contains(&id) {
+        return Err(Refusal::NotContested { id, contested: contested.clone() });
+    }
+    if judgement.reason.trim().is_empty() {
+        return Err(Refusal::Empty { what: "the reason of a judgement" });
+    }
+    let Judgement { ruling, reason, .. } = judgement;
+    let body = Pass {
+        summary: format!("{id} {ruling}: {reason}"),
+        pass_intent: Intent::Judgement,
+        findings: None,
+        answers: Answers::default(),
+        explanation: None,
+        steps: Vec::new(),
+        discuss: false,
+        reviewed: Vec::new(),
+        judgement: Some(judgement.clone()),
+        acceptance: false,
+    };
+    let recipient = Party::Agent(state.rounds.seats.implementer.clone());
+    let event = event(state, body).by(Party::Agent(by.clone())).to(recipient);
+    Ok(Decided::one(Event { key: key_of(state, command), ..event }))
+}
+
+/// Whether acceptance tests are given where they belong, and only there.
+fn admit_acceptance(turn: &Turn, pass: &PassCommand) -> Result<(), Refusal> {
+    let tests = pass.acceptance.as_ref();
+    let given = tests.is_some_and(|tests| !tests.run.trim().is_empty() && !tests.files.is_empty());
+    match turn.acceptance {
+        true if given != pass.no_acceptance => Ok(()),
+        true => Err(Refusal::NoAcceptance),
+        false if tests.is_none() && !pass.no_acceptance => Ok(()),
+        false => Err(Refusal::NoAcceptanceHere),
+    }
+}
+
 /// Whether `by` may act now: it is its turn, the turn is open, and nobody paused.
 pub(crate) fn may_act(
     state: &BubbleState,
@@ -76,7 +124,7 @@ pub(crate) fn may_act(
     if state.paused {
         return Err(Refusal::Paused { command });
     }
-    let undecided = matches!(&turn.stage, Stage::Closing(handover) if handover.seat == Seat::Reviewer);
+    let undecided = matches!(&turn.stage, Stage::Closing(handover) if handover.seat != Seat::Implementer);
     if turn.agent != *by && !undecided {
         let (holder, seat, round) = (turn.agent.clone(), turn.seat, state.rounds.round);
         return Err(Refusal::NotYourTurn { by: by.clone(), holder, seat, round });
@@ -96,6 +144,7 @@ fn opening(state: &BubbleState, turn: &Turn) -> String {
             Some((check, _)) => format!("the check '{}' has not finished", check.name),
             None => match state.facts().to_reproduce().next() {
                 Some((finding, _)) => format!("the reproducer of {finding} has not finished"),
+                None if !derived::fixes_to_test(state).is_empty() => "the test of a fix has not finished".to_owned(),
                 None => "the notice is not out yet".to_owned(),
             },
         },
@@ -105,12 +154,12 @@ fn opening(state: &BubbleState, turn: &Turn) -> String {
 }
 
 /// What the hand-over declares, with names for the findings.
-fn declared(
-    state: &BubbleState,
-    seat: Seat,
-    pass: &PassCommand,
-) -> Result<Option<Vec<crate::facts::Finding>>, Refusal> {
-    match (seat, &pass.findings) {
+fn declared(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Result<Option<Vec<Finding>>, Refusal> {
+    if turn.acceptance {
+        let tests = pass.acceptance.iter().map(Finding::acceptance).collect::<Vec<_>>();
+        return Ok(Some(state.ledger.name(&tests, &state.rules.risk)));
+    }
+    match (turn.seat, &pass.findings) {
         (Seat::Implementer, None) => Ok(pass.filed().map(|blockers| state.ledger.name(&blockers, &state.rules.risk))),
         (Seat::Implementer, Some(_)) => Err(Refusal::FindingsFromImplementer),
         (Seat::Judge, _) => Ok(None),
@@ -124,7 +173,7 @@ fn declared(
 }
 
 /// Whether the rows that findings say to repeat are there, each named once.
-fn repeated(state: &BubbleState, findings: &[crate::facts::Finding]) -> Result<(), Refusal> {
+fn repeated(state: &BubbleState, findings: &[Finding]) -> Result<(), Refusal> {
     let mut named = std::collections::BTreeSet::new();
     for id in findings.iter().filter_map(|finding| finding.repeats) {
         if state.ledger.get(id).is_none() {
@@ -179,7 +228,7 @@ const QUOTED: (usize, usize) = (8, 160);
 fn admit_answers(state: &BubbleState, by: &AgentId, seat: Seat, answers: &Answers) -> Result<(), Refusal> {
     let foreign = match seat {
         Seat::Implementer => answers.of_reviewer().next(),
-        Seat::Reviewer => answers.of_implementer().next(),
+        Seat::Reviewer => answers.of_implementer().chain(answers.shown()).next(),
         Seat::Judge => answers.of_implementer().chain(answers.of_reviewer()).next(),
     };
     if foreign.is_some() {
@@ -195,8 +244,23 @@ fn admit_answers(state: &BubbleState, by: &AgentId, seat: Seat, answers: &Answer
         match state.ledger.get(*id) {
             None => return Err(Refusal::UnknownFinding { id: id.to_string() }),
             Some(row) if row.state == RowState::Waived => return Err(Refusal::WaivedByPerson { id: *id }),
+            Some(row) if row.state == RowState::Dismissed => return Err(Refusal::Dismissed { id: *id }),
             Some(_) => {}
         }
+    }
+    if let Some(id) = answers.shown().find(|id| !answers.fixed.contains(id)) {
+        return Err(Refusal::NotFixed { id });
+    }
+    let reasons = answers.untestable.iter().map(|one| (&one.reason, "the reason why a fix has no test"));
+    let empty = |(text, _): &(&String, _)| text.trim().is_empty();
+    if let Some((_, what)) =
+        reasons.chain(answers.tests.iter().map(|one| (&one.command, "the test of a fix"))).find(empty)
+    {
+        return Err(Refusal::Empty { what });
+    }
+    let decided = |id: &FindingId| state.ledger.get(*id).is_some_and(Row::must_be_fixed);
+    if let Some(dispute) = answers.disputed.iter().find(|dispute| decided(&dispute.finding)) {
+        return Err(Refusal::DecidedByPerson { id: dispute.finding });
     }
     answers.retracted.iter().try_for_each(|id| retractable(state, by, *id))?;
     let disputed = |id: &FindingId| answers.disputed.iter().any(|dispute| dispute.finding == *id);
@@ -274,17 +338,22 @@ pub(crate) fn snapshot(state: &BubbleState, snapshot: &Snapshot) -> Result<Decid
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Snapshot { snapshot: snapshot.clone() };
-    let verdict = verdict_on_review(state, snapshot).map(Body::Verdict);
+    let verdict = verdict_on_handover(state, snapshot).map(Body::Verdict);
     let bodies = std::iter::once(Body::Evidence(fact)).chain(verdict);
     Ok(Decided::of(bodies.map(|body| event(state, body)).collect()))
 }
 
-/// The verdict on the review that left `snapshot`; nothing if it was no review that left it.
-pub(crate) fn verdict_on_review(state: &BubbleState, snapshot: &Snapshot) -> Option<Verdict> {
+/// The verdict on the review or judgement that left `snapshot`; nothing if it was the implementer who left it.
+pub(crate) fn verdict_on_handover(state: &BubbleState, snapshot: &Snapshot) -> Option<Verdict> {
     let Stage::Closing(handover) = &state.phase.turn()?.stage else { return None };
     let changed = state.tree() != Some(&snapshot.tree);
-    if handover.seat != Seat::Reviewer {
-        return None;
+    match handover.seat {
+        Seat::Implementer => return None,
+        Seat::Judge => {
+            let on = Judged::Dispute { by: handover.by.clone(), round: handover.round };
+            return Some(state.policy().after_dispute(state.facts(), changed).verdict(state.policy(), on));
+        }
+        Seat::Reviewer => {}
     }
     let look = Look {
         by: &handover.by,
@@ -310,7 +379,7 @@ fn with_evidence(mut conclusion: Conclusion, facts: Facts<'_>, look: &Look<'_>) 
         facts.without_evidence(&[]).chain(look.checks_changed.then_some(Reason::ChecksChanged)).chain(changed);
     let lacking: Vec<_> = lacking.collect();
     if conclusion.next == NextTurn::Accept && !lacking.is_empty() {
-        conclusion = Conclusion { clean: None, next: NextTurn::Review, seats: conclusion.seats, reasons: lacking };
+        conclusion = Conclusion { clean: None, next: NextTurn::Review, reasons: lacking, ..conclusion };
     }
     conclusion
 }
@@ -330,12 +399,27 @@ pub fn found_author(state: &BubbleState, tree: &TreeId) -> Option<Party> {
 
 /// The reproducer of a finding was run on the newest snapshot.
 pub(crate) fn reproduced(state: &BubbleState, finding: FindingId, receipt: &Receipt) -> Result<Decided, Refusal> {
-    let here = state.evidence.snapshot.as_ref().is_some_and(|snapshot| snapshot.tree == receipt.tree);
+    let here = state.tree() == Some(&receipt.tree);
     let wanted = state.facts().to_reproduce().any(|(id, command)| id == finding && command == receipt.command);
     if !here || !wanted {
         return Err(Refusal::NotOwed);
     }
     let fact = Evidence::Reproduced { finding, receipt: receipt.clone() };
+    Ok(Decided::one(event(state, fact)))
+}
+
+/// The test of a fix was run without the fix, and with it.
+pub(crate) fn fix_tested(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
+    let Command::FixTested { finding, before, after } = command else { return Err(Refusal::NotOwed) };
+    let wanted = derived::fixes_to_test(state);
+    let wanted = wanted.iter().any(|fix| {
+        let there = before.tree == fix.before && before.command == fix.command;
+        fix.finding == *finding && there && after.iter().all(|after| Some(&after.tree) == state.tree())
+    });
+    if !wanted {
+        return Err(Refusal::NotOwed);
+    }
+    let fact = Evidence::FixTested { finding: *finding, before: before.clone(), after: after.clone() };
     Ok(Decided::one(event(state, fact)))
 }
 
@@ -355,7 +439,8 @@ pub(crate) fn checked(state: &BubbleState, receipt: &Receipt) -> Result<Decided,
 /// Everything before a turn is done.
 pub(crate) fn open(state: &BubbleState, turn: &Turn, number: u32, slices: u32) -> Result<Decided, Refusal> {
     let ready = turn.stage == Stage::Opening && turn.number == number && !state.paused && !state.gate.updating;
-    if !ready || !missing_checks(state).is_empty() || state.facts().to_reproduce().next().is_some() {
+    let untried = state.facts().to_reproduce().next().is_some() || !derived::fixes_to_test(state).is_empty();
+    if !ready || untried || !missing_checks(state).is_empty() {
         return Err(Refusal::NotOwed);
     }
     let fact = Lifecycle::TurnOpened { turn: number, seat: turn.seat, agent: turn.agent.clone(), slices };

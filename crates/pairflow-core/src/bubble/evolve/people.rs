@@ -24,6 +24,7 @@ pub(super) fn asked(state: &mut BubbleState, envelope: &Envelope, question: &Que
         about: question.about.clone(),
         wants: question.wants.clone(),
         checks: question.checks.clone(),
+        findings: question.findings.clone(),
         at: envelope.at.ts,
     });
     if question.kind.is_tie_break() {
@@ -59,7 +60,12 @@ pub(super) fn answered(state: &mut BubbleState, envelope: &Envelope, reply: &Rep
                 grant_round(state);
             }
             state.renew_budget();
-            state.ledger.admit_reversals(state.rounds.round);
+            let round = state.rounds.round;
+            match reply.decision.and_then(Decision::ruling) {
+                Some(ruling) => state.ledger.decided(&asked.findings, round, ruling, &reply.message),
+                None => state.ledger.undecided(&asked.findings),
+            }
+            state.ledger.admit_reversals(round);
         }
         QuestionKind::Comprehension => comprehended(state, reply, envelope.at),
         QuestionKind::CouldNotCheck if reply.decision != Some(Decision::Accept) => state.evidence.could_not.clear(),

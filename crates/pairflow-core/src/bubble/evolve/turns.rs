@@ -71,6 +71,7 @@ pub(super) fn begin_turn(state: &mut BubbleState, seat: Seat, stage: Stage, at: 
         overdue: false,
         follows_handover,
         others_at_work: false,
+        acceptance: false,
     };
     // The holder of the turn says itself whether its account is used up.
     state.presence.parked = None;
@@ -117,21 +118,42 @@ pub(super) fn passed(state: &mut BubbleState, by: &AgentId, pass: &Pass, at: Mom
             state.gate.said_before.append(&mut state.gate.notes);
             let surplus = state.gate.said_before.len().saturating_sub(NOTES_KEPT);
             state.gate.said_before.drain(..surplus);
-            state.ledger.answer(by, state.rounds.round, &pass.answers);
+            state.ledger.answer(by, state.rounds.round, &pass.answers, state.rounds.reviewed.as_ref());
             state.dry_run(by, pass);
             begin_turn(state, Seat::Reviewer, Stage::Closing(handover), at);
         }
-        // What a judge decides is recorded with the dispute.
-        Seat::Judge => {}
+        Seat::Judge => {
+            let Some(judgement) = &pass.judgement else { return };
+            state.ledger.judged(by, state.rounds.round, judgement);
+            state.rounds.contested.retain(|id| *id != judgement.finding);
+            if state.rounds.contested.is_empty() {
+                close(state, handover);
+            }
+        }
+        Seat::Reviewer if pass.acceptance => {
+            state.write_acceptance(by, pass);
+            begin_turn(state, Seat::Implementer, Stage::Opening, at);
+        }
         Seat::Reviewer => {
             let handover = Handover { closed: state.review(by, handover.round, Some(pass)), ..handover };
             state.gate.steps.clone_from(&pass.steps);
-            state.rounds.spent.looks += 1;
-            if let Some(turn) = state.phase.turn_mut() {
-                turn.stage = Stage::Closing(handover);
-                turn.follows_handover = true;
-            }
+            count_look(state);
+            close(state, handover);
         }
+    }
+}
+
+/// Counts a review.
+pub(super) fn count_look(state: &mut BubbleState) {
+    state.rounds.spent.looks += 1;
+    state.rounds.looks += 1;
+}
+
+/// The holder of the turn has handed over; who is next follows from the verdict.
+fn close(state: &mut BubbleState, handover: Handover) {
+    if let Some(turn) = state.phase.turn_mut() {
+        turn.stage = Stage::Closing(handover);
+        turn.follows_handover = true;
     }
 }
 
@@ -202,11 +224,16 @@ pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
         Judged::Work if verdict.next == NextTurn::Implement => return sent_back(state, &verdict.reasons, at),
         _ => {}
     }
+    let contested = verdict.reasons.iter().find_map(|reason| match reason {
+        Reason::Contested { findings } => Some(findings.clone()),
+        _ => None,
+    });
+    state.rounds.contested = contested.unwrap_or_default();
     let renews = match &verdict.on {
         // The person wants it dealt with, so there is a fresh budget for that.
         Judged::Waiver => true,
         Judged::Merge => state.gate.certificate.take().is_some(),
-        Judged::Work | Judged::Review { .. } | Judged::Checks => false,
+        Judged::Work | Judged::Review { .. } | Judged::Dispute { .. } | Judged::Checks => false,
     };
     go_on(state, verdict, at);
     if renews {
@@ -218,6 +245,7 @@ pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
 fn go_on(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
     match &verdict.clean {
         Some(review) => state.rounds.streak.push(review.clone()),
+        None if verdict.keeps_clean => {}
         None if verdict.next != NextTurn::Recheck && verdict.on != Judged::Work => state.rounds.streak.clear(),
         None => {}
     }
@@ -226,6 +254,7 @@ fn go_on(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
         NextTurn::Accept => return settle(state),
         NextTurn::Implement => Seat::Implementer,
         NextTurn::Review | NextTurn::Recheck => Seat::Reviewer,
+        NextTurn::Judge => Seat::Judge,
     };
     match next {
         Seat::Implementer => begin_round(state, verdict.seats.clone()),
@@ -233,7 +262,9 @@ fn go_on(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
         Seat::Reviewer if verdict.clean.is_some() || verdict.seats != state.rounds.seats => {
             seat(state, verdict.seats.clone())
         }
-        Seat::Reviewer | Seat::Judge => {}
+        // The judge sits beside the others.
+        Seat::Judge => state.rounds.seats = verdict.seats.clone(),
+        Seat::Reviewer => {}
     }
     begin_turn(state, next, Stage::Opening, at);
 }
@@ -279,6 +310,12 @@ fn sent_back(state: &mut BubbleState, why: &[Reason], at: Moment) {
     if state.rounds.reviewed_by.values().any(|last| last.round == round) {
         begin_round(state, state.rounds.seats.clone());
     }
+    let not_shown = why.iter().filter_map(|reason| match reason {
+        Reason::FixNotShown { finding } => Some(*finding),
+        _ => None,
+    });
+    let not_shown: Vec<_> = not_shown.collect();
+    state.ledger.fixes_returned(&not_shown);
     state.rounds.sent_back += 1;
     begin_turn(state, Seat::Implementer, Stage::Opening, at);
     let turn = state.last_turn_of(&state.rounds.seats.implementer);

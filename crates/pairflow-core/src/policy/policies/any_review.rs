@@ -2,7 +2,7 @@
 //! say for itself, and what the seam gives it.
 
 use crate::log::{NextTurn, Reason};
-use crate::policy::{Conclusion, Facts, Look, Policy};
+use crate::policy::{Conclusion, Facts, Look, Policy, Unmet};
 
 /// Accepts after any review.
 pub(super) struct AnyReview;
@@ -18,12 +18,19 @@ impl Policy for AnyReview {
 
     fn after_review(&self, facts: Facts<'_>, look: &Look<'_>) -> Conclusion {
         let clean = Some(facts.review_by(look.by, look.round));
-        let seats = facts.rounds.seats.clone();
         match facts.failing() {
             why if why.is_empty() => {
-                Conclusion { clean, next: NextTurn::Accept, seats, reasons: vec![Reason::ReviewsSuffice] }
+                Conclusion { clean, reasons: vec![Reason::ReviewsSuffice], ..Conclusion::of(facts, NextTurn::Accept) }
             }
-            why => Conclusion { clean: None, next: NextTurn::Implement, seats, reasons: why },
+            why => Conclusion { reasons: why, ..Conclusion::of(facts, NextTurn::Implement) },
         }
+    }
+
+    fn reviews_suffice(&self, facts: Facts<'_>) -> bool {
+        !facts.streak.is_empty()
+    }
+
+    fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {
+        facts.unmet_evidence().collect()
     }
 }

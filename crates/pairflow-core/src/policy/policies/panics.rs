@@ -2,7 +2,7 @@
 //! trait, which `xtask tidy` checks.
 
 use crate::facts::{Certificate, Seat};
-use crate::log::{Judged, Question};
+use crate::log::{Judged, Question, Reason, Waivable};
 use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet};
 
 /// Panics whatever it is asked.
@@ -35,6 +35,18 @@ impl Policy for Panics {
 
     fn reviews_suffice(&self, _: Facts<'_>) -> bool {
         panic!("a policy was asked whether reviews suffice")
+    }
+
+    fn objections(&self, _: Facts<'_>, _: &[Waivable]) -> Vec<Reason> {
+        panic!("a policy was asked why a review is not clean")
+    }
+
+    fn tests_fixes(&self) -> bool {
+        panic!("a policy was asked whether it tests fixes")
+    }
+
+    fn after_dispute(&self, _: Facts<'_>, _: bool) -> Conclusion {
+        panic!("a policy was asked about a dispute")
     }
 
     fn max_looks(&self) -> u32 {

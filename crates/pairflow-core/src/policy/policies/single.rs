@@ -2,7 +2,7 @@
 
 use crate::log::{NextTurn, Reason};
 use crate::policy::seam::{concluded, send_back};
-use crate::policy::{After, Conclusion, Facts, Look, Policy, questions};
+use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet, questions};
 
 /// The policy of a task without a reviewer.
 pub(super) struct Single;
@@ -31,11 +31,21 @@ impl Policy for Single {
 
     /// Nobody reviews; if somebody does, the work goes on from there.
     fn after_review(&self, facts: Facts<'_>, _look: &Look<'_>) -> Conclusion {
-        let (seats, mut reasons) = (facts.rounds.seats.clone(), facts.objections(&[]));
+        let mut reasons = facts.objections(&[]);
         // A check that has not run leaves the implementer nothing to fix.
         reasons.retain(|reason| !matches!(reason, Reason::CheckMissing { .. }));
         let next = if reasons.is_empty() { NextTurn::Accept } else { NextTurn::Implement };
-        Conclusion { clean: None, next, seats, reasons }
+        Conclusion { reasons, ..Conclusion::of(facts, next) }
+    }
+
+    /// No review is needed.
+    fn reviews_suffice(&self, _facts: Facts<'_>) -> bool {
+        true
+    }
+
+    /// The checks decide.
+    fn unmet(&self, facts: Facts<'_>) -> Vec<Unmet> {
+        facts.unmet_evidence().collect()
     }
 }
 

@@ -367,11 +367,7 @@ fn question(page: &PageContext<'_>, AskedQuestion { asked, answers, .. }: &Asked
             @for answer in answers {
                 p.who {
                     b { "human" }
-                    @match answer.said.decision {
-                        None => " answers ",
-                        Some(Decision::Accept) => " decides to accept ",
-                        Some(Decision::Continue) => " decides to continue ",
-                    }
+                    " " (answer.said.decision.map_or("answers", Decision::told)) " "
                     (link(Some("dim"), &message_anchor(answer.seq), &moment(answer.at)))
                 }
                 blockquote { (blocks(&answer.said.message, &page.links)) }
@@ -388,6 +384,7 @@ fn kind(kind: QuestionKind) -> &'static str {
         QuestionKind::AgentEnded => "agent ended",
         QuestionKind::TieBreak => "rounds used up",
         QuestionKind::Reversal => "reversal",
+        QuestionKind::Deadlock => "no agreement",
         QuestionKind::Comprehension => "comprehension",
         QuestionKind::CouldNotCheck => "could not check",
         QuestionKind::Failing => "fails again",

@@ -242,6 +242,8 @@ fn body() -> impl Strategy<Value = Body> {
             steps: Vec::new(),
             discuss: false,
             reviewed: vec![1, 2],
+            judgement: None,
+            acceptance: false,
         })),
         any::<String>().prop_map(|reason| Body::Lifecycle(Lifecycle::Failed { reason })),
         any::<String>().prop_map(|reason| Body::Control(Control {

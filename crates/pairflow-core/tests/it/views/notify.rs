@@ -26,6 +26,7 @@ fn turn() -> Turn {
         overdue: false,
         follows_handover: false,
         others_at_work: false,
+        acceptance: false,
     }
 }
 
@@ -43,6 +44,7 @@ fn waiting(asked: &[(Party, &str)]) -> BubbleState {
         about: None,
         wants: None,
         checks: Vec::new(),
+        findings: Vec::new(),
         at: Timestamp::from_millis(index as i64),
     };
     let questions = asked.iter().enumerate().map(question).collect();
