@@ -118,9 +118,9 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Returns the minor findings that are open and that nobody has answered.
+    /// Returns the minor findings that are open, that nobody has answered, and that do not block by themselves.
     pub fn open_minor(self) -> Vec<FindingId> {
-        let minor = |row: &&Row| row.severity == Severity::P2 && !row.answered;
+        let minor = |row: &&Row| row.severity == Severity::P2 && !row.answered && !row.blocks();
         self.ledger.open().filter(minor).map(|row| row.id).collect()
     }
 

@@ -16,6 +16,8 @@ use crate::policy::seam::{concluded, send_back};
 use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet, questions};
 use crate::rules::ReviewDepth;
 
+/// So many clean reviews are needed at least.
+const CLEAN_REVIEWS: u32 = 2;
 /// After so many looks, open minor findings do not keep a review from being clean.
 const MINOR_LOOKS: u32 = 2;
 
@@ -92,7 +94,9 @@ impl Policy for Strict {
         let missing = || Unmet::Reviews { by: facts.streak.iter().map(|review| review.agent.clone()).collect() };
         let reviews = (!agents_suffice(facts)).then(missing);
         let (had, needed) = (facts.looks, looks_needed(facts));
-        let looks = (had < needed).then_some(Unmet::Looks { had, needed });
+        // Looks that the missing clean reviews bring anyway are not named beside them.
+        let coming = if facts.streak.is_empty() { CLEAN_REVIEWS } else { u32::from(reviews.is_some()) };
+        let looks = (had + coming < needed).then_some(Unmet::Looks { had, needed });
         let minor = Some(facts.open_minor()).filter(|rows| had <= MINOR_LOOKS && !rows.is_empty());
         let alternation = (!alternated(facts)).then_some(Unmet::NoAlternation);
         let findings = facts.unmet_findings().chain(minor.map(Unmet::MinorOpen));

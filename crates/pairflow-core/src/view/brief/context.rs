@@ -339,7 +339,7 @@ fn would_be_last(state: &BubbleState, agent: &AgentId) -> bool {
     let facts = state.facts();
     let review = facts.review_by(agent, state.rounds.round);
     let streak: Vec<_> = facts.streak.iter().chain([&review]).cloned().collect();
-    let suffice = state.policy().reviews_suffice(Facts { streak: &streak, ..facts });
+    let suffice = state.policy().reviews_suffice(Facts { streak: &streak, looks: facts.looks + 1, ..facts });
     suffice && facts.checks_not_passed().next().is_none()
 }
 
