@@ -36,6 +36,7 @@ impl Policy for Strict {
     fn after_work(&self, facts: Facts<'_>) -> After {
         let mut why = facts.failing();
         why.extend(facts.fixes_not_shown());
+        why.extend(facts.decided_by_person());
         match why.is_empty() {
             true if self.reviews_suffice(facts) => concluded(facts, NextTurn::Accept, vec![Reason::ReviewsSuffice]),
             true => After::Review,
@@ -137,9 +138,16 @@ fn after_objections(facts: Facts<'_>, look: &Look<'_>, mut reasons: Vec<Reason>)
     let mut seats = first_seats(facts);
     if next == NextTurn::Judge {
         reasons.push(Reason::Contested { findings: contested });
-        seats.judge.clone_from(&facts.rules.agents.second_reviewer);
+        seats.judge = third_agent(facts);
     }
     Conclusion { clean: None, keeps_clean, next, seats, reasons }
+}
+
+/// The agent that holds neither seat, if there is one.
+fn third_agent(facts: Facts<'_>) -> Option<AgentId> {
+    let seats = &facts.rounds.seats;
+    let free = |agent: &&AgentId| **agent != seats.implementer && **agent != seats.reviewer;
+    facts.rules.agents.all().find(free).cloned()
 }
 
 /// Whether clean reviews of one tree are by enough agents.

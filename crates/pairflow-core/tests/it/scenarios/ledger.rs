@@ -365,8 +365,7 @@ fn the_ledger_is_bounded_and_keeps_what_is_grave_and_proven_longest() {
 
 #[test]
 fn the_history_of_one_row_is_bounded() {
-    let again =
-        "codex: pass disputes F1 'no'\nclaude: pass P3 'naming' reopens F1\nclaude: upholds F1\nhuman: reply continue\n";
+    let again = "codex: pass disputes F1 'no'\nclaude: pass P3 'naming' reopens F1\nclaude: upholds F1\nhuman: reply continue\n";
     let play = filed(&again.repeat(20));
     assert_eq!(play.state.ledger.rows[0].history.len(), CHANGES_KEPT);
     assert_eq!(play.state.ledger.rows[0].state, RowState::Disputed);
