@@ -43,6 +43,8 @@ pub struct Review<'a> {
     pub answers: &'a Answers,
     /// Whether the person has to decide first, so that nothing is settled by this review.
     pub discuss: bool,
+    /// The rows that the reviewer was not shown: it cannot have settled them.
+    pub unseen: &'a [FindingId],
 }
 
 impl Ledger {
@@ -189,7 +191,8 @@ impl Ledger {
             self.change(*id, false, change(review.round, &by, RowState::Reopened, ""));
         }
         if nothing {
-            let due = |row: &&Row| row.is_open() && (row.severity.blocks() || row.answered);
+            let seen = |row: &Row| !review.unseen.contains(&row.id);
+            let due = |row: &&Row| row.is_open() && seen(row) && (row.severity.blocks() || row.answered);
             let due: Vec<_> = self.rows.iter().filter(due).map(|row| row.id).collect();
             due.into_iter().for_each(|id| self.confirm(id, review.round, &by));
         }
@@ -593,7 +596,8 @@ mod tests {
 
     fn filed(ledger: &mut Ledger, round: u32, findings: &[Finding]) {
         let by: AgentId = "claude".parse().expect("the name is valid");
-        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), discuss: false });
+        let answers = &Answers::default();
+        ledger.review(&Review { by: &by, round, findings, answers, discuss: false, unseen: &[] });
     }
 
     #[test]
