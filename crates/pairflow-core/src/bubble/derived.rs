@@ -1,7 +1,9 @@
 //! What follows from a state alone: what is owed to the world, when time is up, what the policy is told, what a review would come
 //! to, and what of a bubble can be shown.
 
-use crate::bubble::{BubbleState, CHECK_TRIES, CommitOrder, Notice, Phase, Refusal, Stage, StateName, Turn, hidden_from};
+use crate::bubble::{
+    BubbleState, CHECK_TRIES, CommitOrder, Notice, Phase, Refusal, Stage, StateName, Turn, hidden_from,
+};
 use crate::facts::{Answers, CheckPlace, CleanReview, Explanation, Seat};
 use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
