@@ -548,9 +548,16 @@ impl HiddenLooks {
 }
 
 impl BubbleState {
-    /// Returns the state as `agent` may know it: without what it is not shown.
+    /// Returns the state as `agent` may know it.
+    #[must_use]
     pub fn shown_to(&self, agent: &AgentId) -> Self {
-        let (hidden, mut state) = (hidden_from(self, agent), self.clone());
+        self.without(&hidden_from(self, agent))
+    }
+
+    /// Returns the state without what is hidden.
+    #[must_use]
+    pub fn without(&self, hidden: &HiddenLooks) -> Self {
+        let mut state = self.clone();
         let of_other = |party: &Party| matches!(party, Party::Agent(one) if hidden.agents.contains(one));
         state.ledger.rows.retain(|row| !hidden.findings.contains(&row.id));
         state.rounds.streak.retain(|review| !hidden.agents.contains(&review.agent));
