@@ -46,6 +46,7 @@ impl Bench {
             worktree: "/home/ada/work/fix-it".into(),
             runtime_dir: self.path("runtime"),
             artifacts: "/home/ada/repo/.pairflow/bubbles/fix-it/artifacts".into(),
+            scratch: None,
             env: pairs(&[("PAIRFLOW_AGENT", agent), ("PAIRFLOW_SOCKET", "/run/a \"seat\".sock"), ("PORT", "4000")]),
             person: pairs(&[("PATH", &path), ("HOME", "/home/ada")]),
             session: Session::Fresh(SESSION.to_owned()),

@@ -15,14 +15,14 @@ use pairflow_core::findings::Row;
 use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::gates::diff::HunkHeader;
 use pairflow_core::hash::sha256;
-use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
+use pairflow_core::ids::{AgentId, BubbleId, CommitId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{Body, Intent, RetryKey};
 use pairflow_core::rules::DriverKind;
 use pairflow_core::safe::safe_line;
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Applied, Bubble, EngineError, is_same_command};
+use crate::engine::{Applied, Bubble, ControlDir, EngineError, is_same_command};
 use crate::git::{Git, GitCall, bare_line_diff};
 use crate::perform::{head_seen, seen};
 use crate::regular::{self, Symlinks};
@@ -273,12 +273,12 @@ impl AgentReply {
 /// The most files of acceptance tests, and how many bytes they have together at most.
 const ACCEPTANCE: (usize, u64) = (64, 1024 * 1024);
 
-impl Bubble {
-    /// Returns the directory in which an agent writes acceptance tests. It is no part of the worktree.
-    pub fn scratch(&self) -> PathBuf {
-        self.dir().join("scratch")
-    }
+/// Returns where the agents of a bubble write acceptance tests: beside the worktree, so that no snapshot contains them.
+pub fn scratch_path(root: &Path, id: &BubbleId) -> PathBuf {
+    ControlDir::of(root).files(id).worktree().with_file_name(format!(".acceptance-{id}"))
+}
 
+impl Bubble {
     /// Returns the acceptance tests that an agent hands over, with their files stored. Once there is work they belong
     /// nowhere, and the rules refuse them.
     fn acceptance_tests(
@@ -291,7 +291,8 @@ impl Bubble {
             return Ok(None);
         }
         let asked_for = state.rounds.acceptance_turns > 0 && state.evidence.snapshot.is_none();
-        let files = if asked_for { store_acceptance(self, state, files)? } else { Vec::new() };
+        let scratch = scratch_path(self.control.repo(), &self.id);
+        let files = if asked_for { store_acceptance(self, state, &scratch, files)? } else { Vec::new() };
         Ok(Some(AcceptanceTests { run: run.unwrap_or_default(), files }))
     }
 }
@@ -300,9 +301,9 @@ impl Bubble {
 fn store_acceptance(
     bubble: &Bubble,
     state: &BubbleState,
+    scratch: &Path,
     files: &[String],
 ) -> Result<Vec<AcceptanceFile>, EngineError> {
-    let scratch = bubble.scratch();
     let bad = |file: &str, why: &str| {
         let (file, dir) = (safe_line(file, SHOWN), scratch.display());
         EngineError::BadInput(format!("--acceptance {file} {why}; write the tests as new files in {dir} and name them"))
