@@ -4,7 +4,6 @@
 //! person's files are neither read nor changed.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use pairflow_core::rules::{Check, HookKind, Permissions};
 use pairflow_core::time::Timestamp;
@@ -138,11 +137,7 @@ fn settings(seat: &PaneStart, mute: bool) -> Value {
     };
     let hooks: Map<String, Value> = HOOK_EVENTS.iter().filter(|event| event.claude && !mute).map(entry).collect();
     // Questions to a person belong in the log: the agent asks them with `pairflow ask-human`.
-    let mut permissions = json!({"allow": allowed(seat), "deny": ["AskUserQuestion"]});
-    if let Some(scratch) = seat.scratch.as_deref().and_then(Path::to_str) {
-        permissions["additionalDirectories"] = json!([scratch]);
-    }
-    json!({"hooks": hooks, "permissions": permissions})
+    json!({"hooks": hooks, "permissions": {"allow": allowed(seat), "deny": ["AskUserQuestion"]}})
 }
 
 /// Returns the commands that need no permission, as rules of Claude Code.
@@ -152,16 +147,15 @@ fn allowed(seat: &PaneStart) -> BTreeSet<String> {
     checks
         .map(|command| rule(&command))
         .chain(VERBS.iter().map(|verb| rule(&format!("pairflow {verb}"))))
-        .chain(below("Read", &seat.artifacts))
-        .chain(seat.scratch.as_deref().and_then(|scratch| below("Edit", scratch)))
+        .chain(reads(seat))
         .collect()
 }
 
-/// Returns the rule that lets the agent use what lies below a directory outside the worktree. A path that would be taken
+/// Returns the rule that lets the agent read what pairflow writes for it outside the worktree. A path that would be taken
 /// for a pattern gets none; then the agent asks.
-fn below(tool: &str, dir: &Path) -> Option<String> {
-    let path = dir.to_str().filter(|path| !path.contains(['*', '?', '[', ']', '(', ')', '!', '\\']))?;
-    Some(format!("{tool}(/{path}/**)"))
+fn reads(seat: &PaneStart) -> Option<String> {
+    let path = seat.artifacts.to_str().filter(|path| !path.contains(['*', '?', '[', ']', '(', ')', '!', '\\']))?;
+    Some(format!("Read(/{path}/**)"))
 }
 
 /// Allows arguments after a command, but not after a bare name: `sh` alone is harmless, `sh` with arguments is not.

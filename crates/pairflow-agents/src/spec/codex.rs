@@ -5,8 +5,6 @@
 //! as trusted as they are, and the switch that trusts all hooks is not needed. A version that computes another hash shows
 //! its review of hooks, which is one of the dialogs here.
 
-use std::path::Path;
-
 use pairflow_core::hash::sha256;
 use pairflow_core::rules::HookKind;
 use pairflow_core::time::Timestamp;
@@ -107,8 +105,7 @@ fn dialogs() -> Vec<Dialog> {
 }
 
 /// Returns the arguments that install our hooks, make Codex trust them, and pass pairflow's variables to its shell whatever
-/// the person's policy for variables is. A program without hooks gets the variables only. Where acceptance tests are
-/// written, its sandbox is opened for their directory.
+/// the person's policy for variables is. A program without hooks gets the variables only.
 pub(super) fn hook_words(seat: &PaneStart, mute: bool) -> Vec<String> {
     let wanted = |event: &&HookSpec| event.codex && !mute;
     let ours = || HOOK_EVENTS.iter().filter(wanted).map(|event| (event, command(&seat.program, event)));
@@ -124,9 +121,7 @@ pub(super) fn hook_words(seat: &PaneStart, mute: bool) -> Vec<String> {
     let told = seat.env.iter().filter(|(name, _)| name.starts_with("PAIRFLOW_") || name == MARK);
     let told = told.map(|(name, value)| format!("shell_environment_policy.set.{name}={}", toml(value)));
     let state = (!mute).then(|| format!("hooks.state={{{trusted}}}"));
-    let scratch = seat.scratch.as_deref().and_then(Path::to_str);
-    let writes = scratch.map(|dir| format!("sandbox_workspace_write.writable_roots=[{}]", toml(dir)));
-    let settings = ours().map(hook).chain(state).chain(told).chain(writes);
+    let settings = ours().map(hook).chain(state).chain(told);
     settings.flat_map(|setting| ["-c".to_owned(), setting]).collect()
 }
 

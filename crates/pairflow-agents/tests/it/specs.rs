@@ -46,7 +46,6 @@ impl Bench {
             worktree: "/home/ada/work/fix-it".into(),
             runtime_dir: self.path("runtime"),
             artifacts: "/home/ada/repo/.pairflow/bubbles/fix-it/artifacts".into(),
-            scratch: None,
             env: pairs(&[("PAIRFLOW_AGENT", agent), ("PAIRFLOW_SOCKET", "/run/a \"seat\".sock"), ("PORT", "4000")]),
             person: pairs(&[("PATH", &path), ("HOME", "/home/ada")]),
             session: Session::Fresh(SESSION.to_owned()),
@@ -101,6 +100,7 @@ fn claude_may_hand_over_ask_read_and_run_the_checks_without_a_question() {
         "Bash(pairflow diff:*)",
         "Bash(pairflow findings:*)",
         "Bash(pairflow inbox:*)",
+        "Bash(pairflow judge:*)",
         "Bash(pairflow log:*)",
         "Bash(pairflow pass:*)",
         "Bash(pairflow status:*)",
@@ -166,7 +166,7 @@ fn claude_is_started_with_settings_of_its_bubble() {
     DIR/runtime/claude.settings.json
     [pairflow 3] Round 1: read the brief.
     ");
-    insta::assert_snapshot!(settings()["permissions"]["allow"], @r#"["Bash(pairflow ask-human:*)","Bash(pairflow brief:*)","Bash(pairflow converged:*)","Bash(pairflow diff:*)","Bash(pairflow findings:*)","Bash(pairflow inbox:*)","Bash(pairflow log:*)","Bash(pairflow pass:*)","Bash(pairflow status:*)","Read(//home/ada/repo/.pairflow/bubbles/fix-it/artifacts/**)"]"#);
+    insta::assert_snapshot!(settings()["permissions"]["allow"], @r#"["Bash(pairflow ask-human:*)","Bash(pairflow brief:*)","Bash(pairflow converged:*)","Bash(pairflow diff:*)","Bash(pairflow findings:*)","Bash(pairflow inbox:*)","Bash(pairflow judge:*)","Bash(pairflow log:*)","Bash(pairflow pass:*)","Bash(pairflow status:*)","Read(//home/ada/repo/.pairflow/bubbles/fix-it/artifacts/**)"]"#);
 }
 
 #[test]
@@ -202,6 +202,7 @@ fn checks_of_several_commands_are_allowed_one_by_one() {
       "Bash(pairflow diff:*)",
       "Bash(pairflow findings:*)",
       "Bash(pairflow inbox:*)",
+      "Bash(pairflow judge:*)",
       "Bash(pairflow log:*)",
       "Bash(pairflow pass:*)",
       "Bash(pairflow status:*)",
