@@ -604,7 +604,8 @@ mod tests {
 
     fn filed(ledger: &mut Ledger, round: u32, findings: &[Finding]) {
         let by: AgentId = "claude".parse().expect("the name is valid");
-        ledger.review(&Review { by: &by, round, findings, answers: &Answers::default(), discuss: false });
+        let answers = &Answers::default();
+        ledger.review(&Review { by: &by, round, findings, answers, discuss: false });
     }
 
     #[test]
