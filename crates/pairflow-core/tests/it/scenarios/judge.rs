@@ -16,6 +16,7 @@ fn judging() -> ScriptRun {
     );
     let Phase::Running(turn) = &mut play.state.phase else { panic!("{:?}", play.lines) };
     turn.seat = Seat::Judge;
+    play.state.rounds.contested = vec![pairflow_core::ids::FindingId(1)];
     play
 }
 
