@@ -45,6 +45,15 @@ pub struct Review<'a> {
     pub discuss: bool,
 }
 
+impl RowChange {
+    /// Whether another agent opened the row in the round of `review`.
+    fn opens_for_others(&self, review: &Review<'_>) -> bool {
+        let another = matches!(&self.by, Party::Agent(by) if by != review.by);
+        let opened = matches!(self.to, RowState::Open | RowState::Reopened | RowState::Reversal) && !self.settled;
+        opened && another && self.round == review.round
+    }
+}
+
 impl Ledger {
     /// Gives names to the findings of a review that is about to be recorded: that of the row which makes the same
     /// claim, or a new one. Two findings of one review never become one. Marks what asks to undo an earlier row, and what
@@ -189,7 +198,9 @@ impl Ledger {
             self.change(*id, false, change(review.round, &by, RowState::Reopened, ""));
         }
         if nothing {
-            let due = |row: &&Row| row.is_open() && (row.severity.blocks() || row.answered);
+            // What another agent has just claimed in this round waits for its implementer: it is not known to this review.
+            let new = |row: &Row| row.history.last().is_some_and(|last| last.opens_for_others(review));
+            let due = |row: &&Row| row.is_open() && (row.severity.blocks() || row.answered) && !new(row);
             let due: Vec<_> = self.rows.iter().filter(due).map(|row| row.id).collect();
             due.into_iter().for_each(|id| self.confirm(id, review.round, &by));
         }

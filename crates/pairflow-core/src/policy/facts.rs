@@ -118,9 +118,15 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Returns the minor findings that are open and that nobody has answered.
+    /// Returns the findings of which the person decided that they hold, and that the implementer has not answered since.
+    pub fn decided_by_person(self) -> impl Iterator<Item = Reason> {
+        let owed = self.ledger.open().filter(|row| row.must_be_fixed() && !row.answered);
+        owed.map(|row| Reason::DecidedByPerson { finding: row.id })
+    }
+
+    /// Returns the minor findings that are open, that nobody has answered, and that do not block by themselves.
     pub fn open_minor(self) -> Vec<FindingId> {
-        let minor = |row: &&Row| row.severity == Severity::P2 && !row.answered;
+        let minor = |row: &&Row| row.severity == Severity::P2 && !row.answered && !row.blocks();
         self.ledger.open().filter(minor).map(|row| row.id).collect()
     }
 

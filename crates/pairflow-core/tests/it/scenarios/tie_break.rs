@@ -258,7 +258,7 @@ fn accept_records_the_check_as_not_available_for_this_tree_only() {
          #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
          #3 RUNNING claude reviewer round 1 not available: test
          #4 RUNNING codex reviewer round 1 clean: claude not available: test
-         #5 RUNNING claude implementer round 2 not available: test open: F1 P1 no rollback
+         #5 RUNNING claude implementer round 2 clean: claude not available: test open: F1 P1 no rollback
          #6 WAITING_HUMAN codex reviewer round 2 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).",
     );
 }
