@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use pairflow_core::ids::AgentId;
+use pairflow_core::ids::{AgentId, FindingId};
 use pairflow_core::log::{Decision, Intent};
 use pairflow_core::rules::{Agents, BubbleKind, DriverKind, WorkMode};
 
@@ -60,6 +60,12 @@ pub enum DecisionArg {
     Accept,
     /// Continue the loop
     Continue,
+    /// The findings hold and have to be fixed
+    #[value(alias = "side_with_finding")]
+    SideWithFinding,
+    /// The findings do not hold and are dismissed
+    #[value(alias = "side_with_implementer")]
+    SideWithImplementer,
 }
 
 /// How a bubble is isolated from the repository.
@@ -112,7 +118,7 @@ macro_rules! same_names {
 
 same_names! {
     IntentArg => Intent { Task, Review, FixRequest },
-    DecisionArg => Decision { Accept, Continue },
+    DecisionArg => Decision { Accept, Continue, SideWithFinding, SideWithImplementer },
     WorkModeArg => WorkMode { Worktree, Clone },
     DriverArg => DriverKind { Tmux, Script, External },
     KindArg => BubbleKind { Code, Implementation, Document },
@@ -129,6 +135,14 @@ pub(crate) fn pair(text: &str) -> Result<Agents, String> {
     };
     let second_reviewer = second.map(agent).transpose()?;
     Ok(Agents { implementer: agent(implementer)?, reviewer: agent(reviewer)?, second_reviewer })
+}
+
+/// Parses `F1=text`: what is said about one finding.
+pub(crate) fn about_finding(text: &str) -> Result<(FindingId, String), String> {
+    let form = || "write it as FINDING=TEXT, e.g. F1='cargo test login'".to_owned();
+    let (id, said) = text.split_once('=').ok_or_else(form)?;
+    let id = id.trim().parse::<FindingId>().map_err(|why| format!("'{id}': {why}"))?;
+    Ok((id, nonempty(said)?))
 }
 
 /// Parses a text that must not be empty.
@@ -163,6 +177,9 @@ pub struct SetupArgs {
     /// The rules of the loop
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<PolicyArg>,
+    /// Review thoroughly: acceptance tests from the task first, then a first look by every agent on its own
+    #[arg(long)]
+    pub thorough: bool,
     /// The number of rounds before a person decides
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub max_rounds: Option<u32>,

@@ -46,6 +46,7 @@ pub static TABLE: &[CommandEntry] = &[
     commands::pass::PASS,
     commands::pass::ASK_HUMAN,
     commands::pass::CONVERGED,
+    commands::judge::ENTRY,
     commands::wait::ENTRY,
     commands::demo::ENTRY,
     commands::config::ENTRY,

@@ -285,7 +285,15 @@ pub enum Refusal {
         by: AgentId,
         /// The round.
         round: u32,
+        /// The rows to decide.
+        contested: Vec<FindingId>,
     },
+    /// A claim of convergence while the agents take their first looks.
+    #[error(
+        "every agent takes its first look without knowing what the others found: hand over what you found, and \
+         convergence follows from it"
+    )]
+    FirstLook,
     /// A row is confirmed that its implementer calls an unresolved blocker.
     #[error("{id} is a blocker that the implementer has not resolved: no review can confirm it")]
     Unresolved {
@@ -535,7 +543,11 @@ impl Refusal {
             | Self::NotContested { .. }
             | Self::NoAcceptance
             | Self::NoAcceptanceHere
-            | Self::NothingToHandOver { .. } => format!("pairflow brief {id}"),
+            | Self::FirstLook => format!("pairflow brief {id}"),
+            Self::NothingToHandOver { contested, .. } => {
+                let row = contested.first().map_or_else(|| "F1".to_owned(), ToString::to_string);
+                format!("pairflow judge {row} --uphold|--dismiss --reason '…'")
+            }
             Self::NotFixed { .. } => "pairflow pass --summary '…' --fixed F1 --test F1='…'".to_owned(),
             Self::AnswersOfOtherSeat { seat: Seat::Implementer } => "pairflow pass --summary '…' --fixed F1".to_owned(),
             Self::NoOutline | Self::StepOfReviewer { .. } => with_steps("pairflow pass --summary '…'".to_owned()),
@@ -601,7 +613,7 @@ pub(super) fn form(what: &str, id: &BubbleId) -> Option<String> {
         "the commit message" => format!("pairflow commit {id} --message '…'"),
         "the reason of the waiver" => format!("pairflow waive --id {id} F1 --reason '…'"),
         "a blocker" => "pairflow pass --summary '…' --step dry-run='…' --blocker '…'".to_owned(),
-        "the reason of a judgement" => "pairflow judge F1 --uphold --reason '…'".to_owned(),
+        "the reason of a judgement" => "pairflow judge F1 --uphold|--dismiss --reason '…'".to_owned(),
         "the test of a fix" => "pairflow pass --summary '…' --fixed F1 --test F1='…'".to_owned(),
         "the reason why a fix has no test" => "pairflow pass --summary '…' --fixed F1 --untestable F1='…'".to_owned(),
         "the reason of a dispute" => "pairflow pass --summary '…' --dispute F1 --reason '…'".to_owned(),

@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::bubble::{Phase, Stage, StateName, Turn};
 use crate::facts::{Answers, Certificate, Explanation, RoundRoles, Seat, Step, StepName};
-use crate::findings::{Ledger, Review};
+use crate::findings::{Ledger, Review, Row};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
-use crate::log::{CommitIdentity, Conflict, Pass, QuestionKind, RetryKey, Warning};
+use crate::log::{
+    Body, CommitIdentity, Conflict, Envelope, Event, Evidence, Pass, QuestionKind, RetryKey, Waivable, Warning,
+};
 use crate::progress::{CheckState, HandoverSummary, Reviewed, Rounds, Spent, WorkEvidence};
 use crate::rules::{BubbleKind, ContextMode, DriverKind, ReviewDepth, Rules};
 use crate::time::{Moment, Timestamp};
@@ -243,7 +245,8 @@ impl BubbleState {
         let findings = pass.and_then(|pass| pass.findings.as_deref()).unwrap_or_default();
         let answers = pass.map_or(&nothing, |pass| &pass.answers);
         let discuss = pass.is_some_and(|pass| pass.discuss);
-        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss });
+        let unseen = &hidden_from(self, by).findings;
+        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss, unseen });
         self.rounds.reviewed = self.tree().cloned();
         if let Some(tree) = self.rounds.reviewed.clone() {
             self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
@@ -262,7 +265,7 @@ impl BubbleState {
         let findings = pass.findings.as_deref().unwrap_or_default();
         let (round, answers) = (self.rounds.round, &pass.answers);
         self.ledger.retract_reproducers(by, round, &answers.retracted);
-        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false, unseen: &[] });
     }
 
     /// Applies the dry run of a document's implementer: the outline, and what it could not resolve.
@@ -271,7 +274,7 @@ impl BubbleState {
         self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
         let findings = pass.findings.as_deref().unwrap_or_default();
         let (round, answers) = (self.rounds.round, &Answers::default());
-        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false, unseen: &[] });
     }
 
     /// Returns the turn number that a retry of `agent`'s last command would name.
@@ -415,22 +418,28 @@ impl BubbleState {
         else {
             return false;
         };
-        match turn.seat {
-            _ if self.rules.reviewer_context_mode == ContextMode::Persistent => true,
-            // A review that was interrupted goes on; it is still the same review.
-            Seat::Reviewer | Seat::Judge => session.turn == turn.number,
+        let persistent = self.rules.reviewer_context_mode == ContextMode::Persistent;
+        match (turn.seat, session.seat) {
+            // A review that was interrupted goes on; it is still the same review. Nobody goes on where it has judged.
+            (Seat::Judge, _) | (_, Some(Seat::Judge)) => session.turn == turn.number,
+            _ if persistent => true,
+            (Seat::Reviewer, _) => session.turn == turn.number,
             // An agent that has only reviewed so far produces in the conversation of the review, which is its own from then on.
-            Seat::Implementer => session.seat != Some(Seat::Reviewer) || session.implementer.is_none(),
+            (Seat::Implementer, before) => before != Some(Seat::Reviewer) || session.implementer.is_none(),
         }
     }
 
     /// Returns the name of the conversation that a program for `turn` takes up again; nothing if it begins a fresh one.
     pub fn conversation_for(&self, turn: &Turn) -> Option<&String> {
         let session = self.presence.sessions.get(&turn.agent)?;
-        match turn.seat {
-            _ if self.rules.reviewer_context_mode == ContextMode::Persistent => session.id.as_ref(),
-            Seat::Reviewer | Seat::Judge => session.id.as_ref().filter(|_| session.turn == turn.number),
-            Seat::Implementer => session.implementer.as_ref().or(session.id.as_ref()),
+        let persistent = self.rules.reviewer_context_mode == ContextMode::Persistent;
+        let of_turn = session.id.as_ref().filter(|_| session.turn == turn.number);
+        match (turn.seat, session.seat) {
+            (Seat::Judge, _) | (Seat::Reviewer, Some(Seat::Judge)) => of_turn,
+            (Seat::Implementer, Some(Seat::Judge)) => session.implementer.as_ref().or(of_turn),
+            _ if persistent => session.id.as_ref(),
+            (Seat::Reviewer, _) => of_turn,
+            (Seat::Implementer, _) => session.implementer.as_ref().or(session.id.as_ref()),
         }
     }
 
@@ -480,5 +489,81 @@ impl BubbleState {
                 session.implementer.clone_from(&session.id);
             }
         }
+    }
+}
+
+/// What one agent is not shown while all agents take their first look at the same tree, one after another.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HiddenLooks {
+    /// The findings of the others.
+    pub findings: Vec<FindingId>,
+    /// The others that have looked already.
+    pub agents: Vec<AgentId>,
+    /// The round of their looks.
+    pub round: u32,
+}
+
+/// Returns what `agent` is not shown. A thorough review begins with a look by every agent, each without knowing what the
+/// others found; once all have looked, nothing is hidden any more. A person is shown everything.
+pub fn hidden_from(state: &BubbleState, agent: &AgentId) -> HiddenLooks {
+    let (rules, rounds) = (&state.rules, &state.rounds);
+    let thorough = rules.review_depth == ReviewDepth::Thorough && state.phase.turn().is_some();
+    if !thorough || rounds.looks as usize >= rules.agents.all().count() {
+        return HiddenLooks::default();
+    }
+    let here = |last: &Reviewed| last.round == rounds.round && Some(&last.tree) == state.tree();
+    let others = rounds.reviewed_by.iter().filter(|(other, last)| *other != agent && here(last));
+    let agents: Vec<_> = others.map(|(other, _)| other.clone()).collect();
+    let hidden = |row: &&Row| {
+        let tests = row.is_acceptance() || row.has_lost_tests();
+        row.round == rounds.round && agents.contains(&row.by) && !tests && !row.is_claimed_by(agent)
+    };
+    let findings = state.ledger.rows.iter().filter(hidden).map(|row| row.id).collect();
+    HiddenLooks { findings, agents, round: rounds.round }
+}
+
+impl HiddenLooks {
+    /// Whether a summary is of a look that is hidden.
+    pub fn hides_summary(&self, said: &HandoverSummary) -> bool {
+        said.seat == Seat::Reviewer && said.round == self.round && self.agents.contains(&said.agent)
+    }
+
+    /// Whether a message tells what a hidden look found. `before` is the state in which it was written.
+    pub fn hides(&self, before: &BubbleState, envelope: &Envelope) -> bool {
+        let Event { sender, recipient, body, .. } = &envelope.event;
+        let of_other = |party: &Party| matches!(party, Party::Agent(agent) if self.agents.contains(agent));
+        let looking =
+            before.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && !turn.acceptance && turn.is_open());
+        let round = looking && before.rounds.round == self.round;
+        match body {
+            Body::Pass(_) | Body::HumanQuestion(_) => round && of_other(sender),
+            Body::ProtocolWarning(_) => round && of_other(recipient),
+            Body::Evidence(Evidence::Reproduced { finding, .. }) => self.findings.contains(finding),
+            Body::Control(control) => {
+                matches!(&control.waived, Some(Waivable::Finding(id)) if self.findings.contains(id))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl BubbleState {
+    /// Returns the state as `agent` may know it.
+    #[must_use]
+    pub fn shown_to(&self, agent: &AgentId) -> Self {
+        self.without(&hidden_from(self, agent))
+    }
+
+    /// Returns the state without what is hidden.
+    #[must_use]
+    pub fn without(&self, hidden: &HiddenLooks) -> Self {
+        let mut state = self.clone();
+        let of_other = |party: &Party| matches!(party, Party::Agent(one) if hidden.agents.contains(one));
+        state.ledger.rows.retain(|row| !hidden.findings.contains(&row.id));
+        state.rounds.streak.retain(|review| !hidden.agents.contains(&review.agent));
+        state.gate.summaries.retain(|said| !hidden.hides_summary(said));
+        state.gate.questions.retain(|open| !(of_other(&open.by) && open.kind == QuestionKind::Question));
+        state.warnings.retain(|(sender, _)| !of_other(sender));
+        state
     }
 }

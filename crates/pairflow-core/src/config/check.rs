@@ -9,6 +9,8 @@ use super::origin::Complaint;
 
 /// How many rounds there may be before a person decides.
 pub(super) const ROUNDS: RangeInclusive<u64> = 1..=1_000;
+/// The fewest reviews before work is accepted; a person decides after twelve.
+pub(super) const LOOKS: RangeInclusive<u64> = 0..=12;
 /// How long an agent may be silent: up to a week.
 pub(super) const MINUTES: RangeInclusive<u64> = 1..=10_080;
 /// How long a turn may take: up to a day.

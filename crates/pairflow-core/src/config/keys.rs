@@ -18,7 +18,8 @@ use super::table::{
 use super::table::{ConfigKey, Keyed, Until, Who, Written, keys};
 use crate::ids::{AgentId, BubbleId};
 use crate::rules::{
-    BubbleKind, ChecksIn, ContextMode, CustomAgent, DriverKind, HookKind, Permissions, PromptBy, Rules, WorkMode,
+    BubbleKind, ChecksIn, ContextMode, CustomAgent, DriverKind, HookKind, Permissions, PromptBy, ReviewDepth, Rules,
+    WorkMode,
 };
 
 keys! {
@@ -123,6 +124,26 @@ keys! {
         flag: "--max-rounds",
         note: "rounds before a person decides",
         effect: "pairflow faults::cli::max_rounds_is_honoured_with_a_question_to_the_person",
+    }
+    review_depth: ReviewDepth = "review_depth" {
+        help: "\"thorough\": the reviewer's agent first writes acceptance tests from the task, and every agent takes a first look",
+        who: Repository,
+        until: Start,
+        form: OneOf(&[ReviewDepth::Standard, ReviewDepth::Thorough]),
+        default: Some(ReviewDepth::Standard),
+        rules: review_depth,
+        written: IfChanged,
+        effect: "pairflow-engine proofs::a_thorough_bubble_begins_with_acceptance_tests_of_the_reviewers_agent",
+    }
+    min_looks: u32 = "min_looks" {
+        help: "the fewest reviews before work is accepted; the size and risk of the work may need more",
+        who: Repository,
+        until: Approval,
+        form: Number(check::LOOKS),
+        default: Some(0),
+        rules: min_looks,
+        written: IfChanged,
+        effect: "pairflow-engine proofs::a_small_change_needs_as_many_looks_as_are_configured",
     }
     commit_requires_approval: bool = "commit_requires_approval" {
         help: "always: nothing is committed without your approval",

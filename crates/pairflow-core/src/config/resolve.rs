@@ -130,11 +130,19 @@ fn decided<T: Clone>(set: &Option<Set<T>>) -> T {
 
 /// Takes the strongest value of every key.
 pub(super) fn merge(layers: &Layers) -> Layer {
-    let mut merged = layers.flags.clone().or(&layers.bubble).or(&layers.repo).or(&layers.user);
+    let mut repo = layers.repo.clone();
+    only_raise(&mut repo.review_depth, &layers.user.review_depth);
+    only_raise(&mut repo.min_looks, &layers.user.min_looks);
+    let mut merged = layers.flags.clone().or(&layers.bubble).or(&repo).or(&layers.user);
     settle_tests(&mut merged);
     settle_script(&mut merged);
     settle_branch(&mut merged);
     merged.or(&Layer::defaults())
+}
+
+/// Drops what a repository sets if it asks for less than the person's own file does.
+fn only_raise<T: Ord>(repo: &mut Option<Set<T>>, own: &Option<Set<T>>) {
+    repo.take_if(|repo| own.as_ref().is_some_and(|own| repo.value < own.value));
 }
 
 /// Names the branch after the bubble, unless somebody chose another name.

@@ -230,6 +230,12 @@ impl Row {
         counts.map(|one| one.by.as_ref().unwrap_or(&self.by))
     }
 
+    /// Whether `agent` has claimed it, too, in the round in which it was found.
+    pub fn is_claimed_by(&self, agent: &AgentId) -> bool {
+        let claims = |change: &RowChange| change.round == self.round && change.by == Party::Agent(agent.clone());
+        self.history.iter().any(claims)
+    }
+
     /// Whether it stands for acceptance tests that still count.
     pub fn is_acceptance(&self) -> bool {
         self.reproducer.as_ref().is_some_and(|one| !one.overlay.is_empty() && one.stand != ReproducerState::Dropped)

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::bubble::{BubbleState, Stage, evolve};
+use crate::bubble::{BubbleState, HiddenLooks, Stage, evolve};
 use crate::facts::Seats;
 use crate::facts::{Answers, Finding, Judgement, Receipt, Ruling};
 use crate::facts::{CheckPlace, Outcome, Snapshot};
@@ -23,6 +23,8 @@ use crate::view::words::{called, changes, ended, one_line, reviewers, title};
 pub const SCHEMA: &str = "log/1";
 /// How many columns the text of a row takes at most.
 pub const COLUMNS: usize = 240;
+/// What stands for a message that the reader is not shown yet.
+const HIDDEN: &str = "has looked at the work; what it found is shown once every agent has looked";
 
 /// The story of one bubble, for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,6 +61,7 @@ pub struct TimelineRow {
 #[derive(Debug, Clone)]
 pub struct TimelineState {
     state: BubbleState,
+    hidden: HiddenLooks,
 }
 
 /// Returns the line of one envelope. A verdict has none, because the turn or acceptance that follows has one; nor has an
@@ -76,7 +79,12 @@ pub fn timeline(envelope: &Envelope) -> Option<TimelineRow> {
 impl TimelineState {
     /// Begins the story of a bubble.
     pub fn new(id: BubbleId) -> Self {
-        Self { state: BubbleState::new(id) }
+        Self { state: BubbleState::new(id), hidden: HiddenLooks::default() }
+    }
+
+    /// Leaves out what the reader is not shown.
+    pub fn hide(&mut self, hidden: HiddenLooks) {
+        self.hidden = hidden;
     }
 
     /// Returns the lines of the next envelope: its own, then a new round or other seats if it brought them.
@@ -85,13 +93,16 @@ impl TimelineState {
         let void = void_review(&self.state, envelope)
             .map(|what| TimelineRow { kind: None, ..row(envelope, "pairflow".to_owned(), &what, Tone::Warn) });
         let permission = permission(&self.state, envelope);
+        let hidden = self.hidden.hides(&self.state, envelope);
         let before = std::mem::replace(&mut self.state, BubbleState::new(envelope.bubble_id.clone()));
         self.state = evolve(before, envelope);
         let follows = turned(round, &seats, &self.state).map(|what| {
             let own = row(envelope, "pairflow".to_owned(), &what, Tone::Plain);
             TimelineRow { round: self.state.rounds.round, kind: None, ..own }
         });
-        let own = timeline(envelope).map(|own| match &permission {
+        let shown = !hidden || matches!(envelope.event.body, Body::Pass(_));
+        let own = timeline(envelope).filter(|_| shown).map(|own| match &permission {
+            _ if hidden => TimelineRow { what: HIDDEN.to_owned(), tone: Tone::Plain, ..own },
             Some(what) => TimelineRow { what: safe_line(what, COLUMNS), ..own },
             None => own,
         });

@@ -44,6 +44,7 @@ impl SocketRequest {
         match &self.said {
             Some(AgentRequest::Pass(_)) => "pass",
             Some(AgentRequest::AskHuman { .. }) => "ask-human",
+            Some(AgentRequest::Judge { .. }) => "judge",
             Some(AgentRequest::BriefRead) => "brief",
             Some(AgentRequest::Converged { .. }) => "converged",
             None if self.hook.is_some() => "hook",

@@ -252,6 +252,7 @@ fn given(command: &Command) -> Option<&RetryKey> {
     match command {
         Command::Pass(pass) => pass.key.as_ref(),
         Command::AskHuman { key, .. }
+        | Command::Judge { key, .. }
         | Command::Converged { key, .. }
         | Command::Reply { key, .. }
         | Command::Approve { key, .. }
@@ -269,6 +270,7 @@ pub(crate) fn is_same_command(recorded: &Envelope, command: &Command) -> bool {
             let same = beside == (&pass.answers, &pass.explanation, &pass.steps, pass.discuss);
             body.summary == pass.summary && body.reviewed == pass.reviewed && same && same_findings(body, pass)
         }
+        (Body::Pass(body), Command::Judge { judgement, .. }) => body.judgement.as_ref() == Some(judgement),
         (Body::HumanQuestion(body), Command::AskHuman { question, .. }) => body.question == *question,
         (Body::Convergence(body), Command::Converged { summary, .. }) => body.summary == *summary,
         (Body::HumanReply(body), Command::Reply { message, decision, question, .. }) => {
@@ -293,7 +295,9 @@ fn same_findings(body: &pairflow_core::log::Pass, pass: &PassCommand) -> bool {
         let elsewhere = one.reverses.zip(other.reverses).is_some_and(|(one, other)| one != other);
         said(one) == said(other) && !elsewhere
     };
-    match (&body.findings, &pass.filed()) {
+    let tests = || pass.acceptance.iter().map(Finding::acceptance).collect();
+    let said = if body.acceptance { Some(tests()) } else { pass.filed() };
+    match (&body.findings, &said) {
         (Some(recorded), Some(said)) => {
             recorded.len() == said.len() && recorded.iter().zip(said).all(|(one, other)| same(one, other))
         }

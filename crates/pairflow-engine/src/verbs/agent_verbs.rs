@@ -4,22 +4,28 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, WorktreeSeen};
-use pairflow_core::facts::{Answers, Explanation, Finding, RowState, Seat, Step};
+use pairflow_core::facts::{
+    AcceptanceFile, AcceptanceTests, Answers, Explanation, Finding, Judgement, RowState, Seat, Step,
+};
 use pairflow_core::findings::Row;
 use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::gates::diff::HunkHeader;
-use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
+use pairflow_core::hash::sha256;
+use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{Body, Intent, RetryKey};
 use pairflow_core::rules::DriverKind;
+use pairflow_core::safe::safe_line;
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Applied, Bubble, EngineError, is_same_command};
-use crate::git::{Git, bare_line_diff};
+use crate::git::{Git, GitCall, bare_line_diff};
 use crate::perform::{head_seen, seen};
+use crate::regular::{self, Symlinks};
 
 /// A verb of an agent, with all its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +40,13 @@ pub enum AgentRequest {
         /// The files that it refers to.
         #[serde(default)]
         refs: Vec<String>,
+        /// The retry key, if one was given.
+        key: Option<RetryKey>,
+    },
+    /// It decides a dispute, as the judge.
+    Judge {
+        /// What it decides.
+        judgement: Judgement,
         /// The retry key, if one was given.
         key: Option<RetryKey>,
     },
@@ -82,6 +95,12 @@ pub struct PassRequest {
     pub insists: bool,
     /// The slices of a long change that were read.
     pub reviewed: Vec<u32>,
+    /// The files of the acceptance tests, relative to the bubble's scratch directory.
+    pub acceptance: Vec<String>,
+    /// The command that runs them.
+    pub run: Option<String>,
+    /// Whether no acceptance test can be written.
+    pub no_acceptance: bool,
     /// The retry key, if one was given.
     pub key: Option<RetryKey>,
 }
@@ -105,6 +124,9 @@ pub struct AgentReply {
     pub came_back: Vec<String>,
     /// Answered findings that no review has accepted or rejected: they block acceptance.
     pub unsettled: Vec<FindingId>,
+    /// Disputes that the caller has yet to decide, as the judge.
+    #[serde(default)]
+    pub undecided: Vec<FindingId>,
 }
 
 impl Bubble {
@@ -185,6 +207,7 @@ impl Bubble {
                 let (summary, refs) = self.message(state, &pass.summary, &pass.refs)?;
                 let claims = pass.findings.map(|all| all.into_iter().map(claim).collect::<Result<Vec<_>, _>>());
                 let findings = claims.transpose()?.map(|claims| self.locate(state, agent, claims)).transpose()?;
+                let acceptance = self.acceptance_tests(state, &pass.acceptance, pass.run)?;
                 Command::Pass(PassCommand {
                     refs,
                     intent: pass.intent,
@@ -196,6 +219,8 @@ impl Bubble {
                     discuss: pass.discuss,
                     insists: pass.insists,
                     reviewed: pass.reviewed,
+                    acceptance,
+                    no_acceptance: pass.no_acceptance,
                     key: pass.key,
                     ..PassCommand::new(by, summary, head_seen(self, state)?)
                 })
@@ -204,6 +229,7 @@ impl Bubble {
                 let notice = state.notice_for(&by).map_or(0, |notice| notice.number);
                 Command::Acknowledged { agent: by, notice }
             }
+            AgentRequest::Judge { judgement, key } => Command::Judge { by, judgement, key },
             AgentRequest::AskHuman { question, refs, key } => {
                 let (question, refs) = self.message(state, &question, &refs)?;
                 Command::AskHuman { by, question, refs, key }
@@ -227,6 +253,7 @@ impl Bubble {
 impl AgentReply {
     fn of(by: &AgentId, applied: &Applied) -> Self {
         let Applied { id, state, repeated, .. } = applied;
+        let judges = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Judge && turn.agent == *by);
         let review_follows = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer);
         let waits = |row: &&Row| matches!(row.state, RowState::Fixed | RowState::Disputed) && !review_follows;
         let answered = state.ledger.blocking().filter(waits).map(|row| row.id);
@@ -236,10 +263,97 @@ impl AgentReply {
             repeated: *repeated,
             came_back: state.came_back_to(by),
             unsettled: answered.collect(),
+            undecided: state.rounds.contested.iter().copied().filter(|_| judges).collect(),
             unnotified: state.rules.driver == DriverKind::External,
             state: StateFields::of(state),
         }
     }
+}
+
+/// The most files of acceptance tests, and how many bytes they have together at most.
+const ACCEPTANCE: (usize, u64) = (64, 1024 * 1024);
+
+impl Bubble {
+    /// Returns the directory in which an agent writes acceptance tests. It is no part of the worktree.
+    pub fn scratch(&self) -> PathBuf {
+        self.dir().join("scratch")
+    }
+
+    /// Returns the acceptance tests that an agent hands over, with their files stored. Once there is work they belong
+    /// nowhere, and the rules refuse them.
+    fn acceptance_tests(
+        &self,
+        state: &BubbleState,
+        files: &[String],
+        run: Option<String>,
+    ) -> Result<Option<AcceptanceTests>, EngineError> {
+        if files.is_empty() && run.is_none() {
+            return Ok(None);
+        }
+        let asked_for = state.rounds.acceptance_turns > 0 && state.evidence.snapshot.is_none();
+        let files = if asked_for { store_acceptance(self, state, files)? } else { Vec::new() };
+        Ok(Some(AcceptanceTests { run: run.unwrap_or_default(), files }))
+    }
+}
+
+/// Stores files of the scratch directory as artifacts. They may not replace what the repository tracks.
+fn store_acceptance(
+    bubble: &Bubble,
+    state: &BubbleState,
+    files: &[String],
+) -> Result<Vec<AcceptanceFile>, EngineError> {
+    let scratch = bubble.scratch();
+    let bad = |file: &str, why: &str| {
+        let (file, dir) = (safe_line(file, SHOWN), scratch.display());
+        EngineError::BadInput(format!("--acceptance {file} {why}; write the tests as new files in {dir} and name them"))
+    };
+    if files.len() > ACCEPTANCE.0 {
+        let (count, limit) = (files.len(), ACCEPTANCE.0);
+        return Err(EngineError::BadInput(format!("{count} acceptance files are given; the limit is {limit}")));
+    }
+    let workspace = bubble.workspace(state)?;
+    let mut left = ACCEPTANCE.1;
+    let mut stored = Vec::new();
+    for file in files {
+        if !is_plain(file) {
+            return Err(bad(file, "is not a path relative to the scratch directory, without '..' and '.git'"));
+        }
+        if is_tracked(&workspace.git(), &workspace.base, file)? {
+            return Err(bad(file, "would replace a file of the repository"));
+        }
+        let inside = scratch.canonicalize().ok().map(|root| root.join(file));
+        let found = inside.filter(|path| path.canonicalize().is_ok_and(|real| real == *path) && path.is_file());
+        let Some(path) = found else { return Err(bad(file, "is not a regular file of the scratch directory")) };
+        let bytes = regular::read_at(&path, left, Symlinks::Refuse).map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => bad(file, "makes the acceptance tests larger than 1 MiB"),
+            _ => bad(file, &format!("cannot be read ({error})")),
+        })?;
+        left -= bytes.len() as u64;
+        let name = format!("acceptance/{}", sha256(&bytes));
+        bubble.artifacts().put(&name, &bytes)?;
+        stored.push(AcceptanceFile { path: file.clone(), content: format!("artifact://{name}") });
+    }
+    Ok(stored)
+}
+
+/// Whether a path is relative, and leads neither out nor into a git directory.
+fn is_plain(file: &str) -> bool {
+    let part_ok = |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
+    let readable = !file.contains(|c: char| c.is_control() || c == '\\');
+    file.len() <= MAX_FILE && readable && file.split('/').all(part_ok)
+}
+
+/// Whether the repository tracks a file at this path or above it, or a directory of this name.
+fn is_tracked(git: &Git, base: &CommitId, file: &str) -> Result<bool, EngineError> {
+    let above = file.match_indices('/').map(|(at, _)| &file[..at]);
+    let call = GitCall::new(["ls-tree", "-z", "--full-tree", &base.0, "--"]);
+    let listed = git.run(above.chain([file]).fold(call, |call, path| call.arg(path)))?;
+    let clashes = |entry: &[u8]| {
+        let entry = String::from_utf8_lossy(entry).into_owned();
+        let (meta, path) = entry.split_once('\t').unwrap_or_default();
+        path == file || !meta.contains(" tree ")
+    };
+    Ok(listed.parts().any(clashes))
 }
 
 /// Takes a reviewer's finding without the fields that only pairflow sets. A file outside the repository is refused,
@@ -270,6 +384,8 @@ fn claim(said: Finding) -> Result<Finding, EngineError> {
 
 /// The largest file in which a line is looked up, in bytes.
 const LARGEST: u64 = 8 * 1024 * 1024;
+/// How much of a name is shown, in columns.
+const SHOWN: usize = 80;
 /// How much of a line is kept, in characters.
 const ANCHOR: usize = 300;
 /// The longest diff of one file that is looked at, in bytes.

@@ -7,12 +7,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pairflow_core::bubble::Refusal;
+use pairflow_core::bubble::{BubbleState, HiddenLooks, Refusal, hidden_from};
 use pairflow_core::ids::{AgentId, BubbleId};
 use pairflow_core::log::Warning;
 use pairflow_core::rules::DriverKind;
 use pairflow_engine::agent_socket::{AgentCall, SendError, report_attempt, send};
-use pairflow_engine::caller::{CallerProcess, Namespaces};
+use pairflow_engine::caller::{CallerProcess, Namespaces, StartedBy};
 use pairflow_engine::engine::{AgentToken, Bubble, Denial, EngineError};
 use pairflow_engine::process::MARK;
 use pairflow_engine::supervisor_client::{Client, SupervisorConnection};
@@ -115,6 +115,26 @@ impl App {
         Ok(())
     }
 
+    /// Returns what the caller is not shown of a bubble: nothing is hidden from a person.
+    ///
+    /// The environment is believed here, because it can only hide something. An agent that cleared it is known by its
+    /// parents, which are looked up only if there is something to hide.
+    pub(crate) fn hidden(&self, bubble: &Bubble, state: &BubbleState) -> HiddenLooks {
+        if hidden_from(state, &nobody()).agents.is_empty() {
+            return HiddenLooks::default();
+        }
+        let started = || {
+            let engine = self.engine().ok()?;
+            let owner = CallerProcess::this().owner(&engine, None, &[bubble.control.repo().to_owned()])?;
+            Some(match owner.started {
+                StartedBy::Agent(agent) => agent,
+                StartedBy::Job(..) => nobody(),
+            })
+        };
+        let named = self.caller().map(|caller| caller.agent.and_then(|name| name.parse().ok()).unwrap_or_else(nobody));
+        named.or_else(started).map(|agent| hidden_from(state, &agent)).unwrap_or_default()
+    }
+
     /// The repository that was named, and the one around the current directory.
     fn nearby_repositories(&self, named: Option<&Path>) -> Vec<PathBuf> {
         let places = [named.map(|path| self.place(Some(path))), Some(self.place(None))];
@@ -146,6 +166,11 @@ impl App {
         bubble.prove(&bubble.load().ok()?.state, &agent, &token).ok()?;
         Some((bubble, agent))
     }
+}
+
+/// A reader of which is known only that it is no person: it is shown what no agent is kept from.
+fn nobody() -> AgentId {
+    "nobody".parse().expect("the name is valid")
 }
 
 /// The message for agents while no supervisor is running.

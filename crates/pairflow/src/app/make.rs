@@ -7,7 +7,7 @@ use pairflow_agents::spec::spec_of;
 use pairflow_core::bubble::BubbleState;
 use pairflow_core::config::{Layer, Layers, Resolved, Set, resolve};
 use pairflow_core::ids::{AgentId, BubbleId};
-use pairflow_core::rules::{BubbleKind, DriverKind, Rules};
+use pairflow_core::rules::{BubbleKind, DriverKind, ReviewDepth, Rules};
 use pairflow_engine::detect::{Detected, DetectedCommand, detect};
 use pairflow_engine::engine::{Bubble, Engine, EngineError};
 use pairflow_engine::git::{GitError, Repo};
@@ -142,6 +142,7 @@ impl App {
             base_branch: text(&setup.base),
             work_mode: setup.work_mode.map(|mode| Set::flag(mode.into())),
             max_rounds: setup.max_rounds.map(Set::flag),
+            review_depth: setup.thorough.then(|| Set::flag(ReviewDepth::Thorough)),
             driver: setup.driver.map(|driver| Set::flag(driver.into())),
             script: script.map(|path| Set::flag(path.display().to_string())),
             no_tests: checks.no_tests.then(|| Set::flag(true)),

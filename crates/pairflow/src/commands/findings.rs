@@ -29,6 +29,7 @@ pub const ENTRY: CommandEntry = command!("findings", Reading, FindingsArgs, run,
 fn run(args: FindingsArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "findings", out)?;
     let state = bubble.load()?.state;
+    let state = state.without(&app.hidden(&bubble, &state));
     if args.json {
         return out.json(SCHEMA, &LedgerShown::of(&state));
     }

@@ -24,6 +24,12 @@ fn run(args: LogArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "log", out)?;
     let mut story = TimelineState::new(bubble.id.clone());
     let mut rows = Vec::new();
+    match bubble.load() {
+        Ok(seen) => story.hide(app.hidden(&bubble, &seen.state)),
+        // A person is shown as much of a damaged log as can be read.
+        Err(_) if app.caller().is_none() => {}
+        Err(error) => return Err(error.into()),
+    }
     bubble.log().visit(&mut |envelope| rows.extend(story.step(&envelope))).map_err(EngineError::from)?;
     if args.json {
         return out.json(SCHEMA, &TimelineLog { bubble_id: bubble.id.clone(), rows });

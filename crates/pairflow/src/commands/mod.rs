@@ -18,6 +18,7 @@ pub mod home;
 pub mod hook;
 pub mod inbox;
 pub mod init;
+pub mod judge;
 pub mod launch;
 pub mod list;
 pub mod log;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::home::{Waiting, called, items};
 
-use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, TextLine, Tone, command, ok, people};
+use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, TextLine, Tone, command, ok, people, quoted};
 use crate::app::RepoScope;
 
 /// Answer the oldest question or approval request
@@ -169,7 +169,9 @@ enum KeyOutcome {
 
 /// Takes keys until one of them settles the item.
 fn answer_by_key(app: &App, open: &OpenItem, out: &mut Out) -> Result<KeyOutcome, CommandError> {
-    let keys = keys(open);
+    let mut keys = keys(open);
+    // What would be refused is not offered.
+    keys.retain(|(key, _)| is_possible(open, *key));
     let shown: Vec<_> = keys.iter().map(|(key, what)| format!("{key}={what}")).collect();
     let question = format!("[{}]", shown.join("  "));
     loop {
@@ -183,6 +185,8 @@ fn answer_by_key(app: &App, open: &OpenItem, out: &mut Out) -> Result<KeyOutcome
             'q' => return Ok(KeyOutcome::Quit),
             'a' => accept(app, open, out),
             'c' => continue_loop(app, open, out),
+            'f' | 'i' => reply(app, open, "", decision(key), out).map(|()| true),
+            'e' => return edit_by_hand(app, open, out).map(|()| KeyOutcome::Skip),
             _ => reply_with_text(app, open, out),
         };
         match answered {
@@ -202,7 +206,14 @@ fn keys(open: &OpenItem) -> Vec<(char, &'static str)> {
         ItemKind::Question | ItemKind::Failing => &[('r', "reply")],
         ItemKind::Baseline => &[('c', "try again"), ('r', "known failure: add a note")],
         ItemKind::Differs => &[('c', "try again"), ('r', "send back with a message")],
-        ItemKind::TieBreak => &[('c', "continue"), ('r', "reply and continue"), ('a', "accept")],
+        ItemKind::TieBreak => &[
+            ('f', "side with the finding"),
+            ('i', "side with the implementer"),
+            ('c', "continue"),
+            ('r', "reply and continue"),
+            ('a', "accept as it is"),
+            ('e', "edit myself"),
+        ],
         ItemKind::Comprehension => &[('a', "understood"), ('r', "send back with a message")],
         ItemKind::CouldNotCheck => &[('c', "try again"), ('a', "accept without it")],
         ItemKind::Permission => &[('a', "allow it once"), ('r', "refuse it with a message")],
@@ -211,6 +222,54 @@ fn keys(open: &OpenItem) -> Vec<(char, &'static str)> {
         ItemKind::Watchdog | ItemKind::AgentEnded | ItemKind::Trouble => &[('c', "continue"), ('r', "reply")],
     };
     own.iter().copied().chain([('d', "diff"), ('s', "skip"), ('q', "quit")]).collect()
+}
+
+/// The decision that a key stands for at a tie-break.
+fn decision(key: char) -> Option<Decision> {
+    match key {
+        'f' => Some(Decision::SideWithFinding),
+        'i' => Some(Decision::SideWithImplementer),
+        'c' => Some(Decision::Continue),
+        'a' => Some(Decision::Accept),
+        _ => None,
+    }
+}
+
+/// Whether the rules allow what a key stands for. Only tie-breaks have keys that depend on the state of the work.
+fn is_possible(open: &OpenItem, key: char) -> bool {
+    let (bubble, state) = (&open.bubble, &open.state);
+    if open.waiting.item.kind != ItemKind::TieBreak {
+        return true;
+    }
+    match (key, decision(key)) {
+        (_, Some(decision)) => {
+            let question = Some(MsgId(open.waiting.item.id.clone()));
+            let (message, refs, key) = (String::new(), Vec::new(), None);
+            bubble.allow(state, &Command::Reply { message, question, decision: Some(decision), refs, key }).is_ok()
+        }
+        ('e', None) => state.evidence.workspace.is_some() && (state.paused || bubble.allow(state, &paused()).is_ok()),
+        _ => true,
+    }
+}
+
+fn paused() -> Command {
+    Command::Pause { reason: "edited by a person".to_owned() }
+}
+
+/// Leaves the work to the person: the agents rest, and what is changed in the worktree counts as the person's.
+fn edit_by_hand(app: &App, open: &OpenItem, out: &mut Out) -> Result<(), CommandError> {
+    let (bubble, state) = (&open.bubble, &open.state);
+    if !state.paused {
+        bubble.apply(&paused())?;
+        app.hands().wake(bubble)?;
+    }
+    let worktree = state.evidence.workspace.as_ref().map_or("", |workspace| workspace.path.as_str());
+    out.line(format_args!("Paused {}; edit the files in {}", bubble.id, quoted(worktree)))?;
+    out.note(format_args!("Then answer the question, e.g. with --decision continue, and resume the bubble."));
+    let (id, question) = (&bubble.id, &open.waiting.item.id);
+    out.next(format_args!("pairflow reply {id} --question {question} --decision continue"));
+    out.next(format_args!("pairflow resume {id}"));
+    Ok(())
 }
 
 fn show_diff(open: &OpenItem, out: &mut Out) -> Result<(), CommandError> {

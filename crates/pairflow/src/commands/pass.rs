@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, FromArgMatches};
-use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Seat, Step};
+use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, FixTest, Seat, Step};
 use pairflow_core::findings::feedback;
 use pairflow_core::findings::feedback::{Feedback, ReviewClaim};
 use pairflow_core::ids::{FindingId, MsgId};
@@ -14,11 +14,14 @@ use pairflow_engine::verbs::{AgentReply, AgentRequest, PassRequest};
 use serde::Serialize;
 
 use super::{App, Args, CommandEntry, CommandError, Out, anyone, command, nonempty};
-use crate::args::IntentArg;
+use crate::args::{IntentArg, about_finding};
 use crate::entry::CommandGroup;
 
 const PASS_EXAMPLES: &str = r#"Examples:
   pairflow pass --summary "added the lock and a test" --fixed F1 --dispute F2 --reason "the caller holds it"
+  pairflow pass --summary "writes to a temporary file" --fixed F1 --test F1="cargo test rollback"
+  pairflow pass --summary "named the lock" --fixed F1 --untestable F1="only the comment was wrong"
+  pairflow pass --summary "tests from the task" --acceptance tests/login_test.rs --run "cargo test login"
   pairflow pass --summary "reviewed login.rs" --finding "P1:no rollback when the write fails"
   pairflow pass --summary "reviewed login.rs" --finding "P1:the lock is lost on errors" --repeats F3
   pairflow pass --summary "reviewed login.rs" --findings ../review.json --confirm F1 --reopen F2
@@ -56,6 +59,9 @@ pub struct PassArgs {
     /// What an implementer says
     #[command(flatten)]
     pub answer: AnswerArgs,
+    /// What the author of acceptance tests says
+    #[command(flatten)]
+    pub tests: AcceptanceArgs,
     /// A Markdown file, or `-` for stdin, with the headings What changed, Why, Risks and Manual test plan
     #[arg(long, value_name = "FILE")]
     pub explain: Option<PathBuf>,
@@ -107,6 +113,12 @@ pub struct AnswerArgs {
     /// A finding that is fixed (can be repeated)
     #[arg(long, value_name = "FINDING")]
     pub fixed: Vec<FindingId>,
+    /// The command that shows a --fixed finding: it fails without the fix and passes with it (can be repeated)
+    #[arg(long = "test", value_name = "FINDING=COMMAND", value_parser = about_finding, requires = "fixed")]
+    pub tests: Vec<(FindingId, String)>,
+    /// Why no test can show a --fixed finding (can be repeated)
+    #[arg(long, value_name = "FINDING=REASON", value_parser = about_finding, requires = "fixed")]
+    pub untestable: Vec<(FindingId, String)>,
     /// A finding that is wrong, with a --reason for each (can be repeated)
     #[arg(long, value_name = "FINDING", requires = "reason")]
     pub dispute: Vec<FindingId>,
@@ -116,6 +128,21 @@ pub struct AnswerArgs {
     /// What blocks the implementation of the document; becomes a P1 finding (can be repeated)
     #[arg(long = "blocker", value_name = "TEXT", value_parser = nonempty, allow_hyphen_values = true)]
     pub blockers: Vec<String>,
+}
+
+/// What the author of acceptance tests says.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Acceptance tests")]
+pub struct AcceptanceArgs {
+    /// The files of the tests, relative to the scratch directory that the brief names (can be repeated)
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "run")]
+    pub acceptance: Vec<String>,
+    /// The command that runs them, at the root of the repository
+    #[arg(long, value_name = "COMMAND", value_parser = nonempty, allow_hyphen_values = true, requires = "acceptance")]
+    pub run: Option<String>,
+    /// Say that no acceptance test can be written from the task
+    #[arg(long, conflicts_with = "acceptance")]
+    pub no_acceptance: bool,
 }
 
 /// The line of the table.
@@ -212,6 +239,9 @@ fn handover(app: &App, args: &PassArgs) -> Result<PassRequest, CommandError> {
         discuss: reviewed.discuss,
         insists: reviewed.insists,
         reviewed: args.review.reviewed.clone(),
+        acceptance: args.tests.acceptance.clone(),
+        run: args.tests.run.clone(),
+        no_acceptance: args.tests.no_acceptance,
         key: args.key.clone().map(RetryKey),
     })
 }
@@ -257,7 +287,10 @@ fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError
     let disputed = disputed.map(|(finding, reason)| Dispute { finding: *finding, reason: reason.clone() }).collect();
     let (confirmed, reopened) = (declared.confirm.clone(), declared.reopen.clone());
     let retracted = declared.retract.clone();
-    Ok(Answers { fixed: fixed.clone(), disputed, confirmed, reopened, retracted, ..Answers::default() })
+    let said = |all: &[(FindingId, String)]| all.to_vec().into_iter();
+    let tests = said(&args.answer.tests).map(|(finding, command)| FixTest { finding, command }).collect();
+    let untestable = said(&args.answer.untestable).map(|(finding, reason)| Dispute { finding, reason }).collect();
+    Ok(Answers { fixed: fixed.clone(), disputed, confirmed, reopened, retracted, tests, untestable })
 }
 
 /// Reads an explanation pack. A file without any of its headings explains nothing, and is refused.

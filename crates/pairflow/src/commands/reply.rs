@@ -9,11 +9,13 @@ use crate::args::DecisionArg;
 
 const EXAMPLES: &str = r#"Examples:
   pairflow reply login-race --message "use the old token format"
+  pairflow reply login-race --decision side-with-finding --message "it happens on every restart"
   pairflow reply login-race --message "good enough" --decision accept"#;
 
 /// Answer a question of an agent or of pairflow
 ///
-/// At a tie-break `--decision accept` accepts the work as it is; otherwise the loop continues. To grant a permission, pass
+/// At a tie-break `--decision accept` accepts the work as it is, `side-with-finding` and `side-with-implementer` decide the
+/// findings of the question; otherwise the loop continues. To grant a permission, pass
 /// `--decision accept` and `--question` with the id that the inbox shows; a `--message` refuses it.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]

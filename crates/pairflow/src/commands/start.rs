@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pairflow_core::bubble::{BubbleState, Command, Phase, missing_checks};
 use pairflow_core::config::{Layer, Set, resolve};
 use pairflow_core::log::QuestionKind;
-use pairflow_core::rules::DriverKind;
+use pairflow_core::rules::{DriverKind, ReviewDepth};
 use pairflow_core::safe::revealed;
 use pairflow_engine::config::bubble_file;
 use pairflow_engine::detect::Detected;
@@ -50,6 +50,9 @@ pub struct StartArgs {
     /// The script of the agents; implies `--driver script`
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// Review thoroughly: acceptance tests from the task first, then a first look by every agent on its own
+    #[arg(long)]
+    pub thorough: bool,
     /// Trust the repository's commands and templates if they have this hash
     #[arg(long, value_name = "HASH")]
     pub trust: Option<String>,
@@ -72,6 +75,7 @@ pub const ENTRY: CommandEntry = command!("start", Bubbles, StartArgs, run, peopl
 struct Chosen {
     driver: Option<DriverArg>,
     script: Option<PathBuf>,
+    thorough: bool,
     /// The hash of the repository's commands that the person trusts.
     trust: Option<String>,
     /// Whether a program reads the answer, so that nothing is asked.
@@ -87,8 +91,8 @@ fn run(args: StartArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         can_show(app).map_err(|error| unshown(error, &bubble))?;
     }
     let again = app.typed_again();
-    let StartArgs { driver, script, trust, json, .. } = args;
-    let state = begin(app, out, &bubble, Chosen { driver, script, trust, json, again })?;
+    let StartArgs { driver, script, thorough, trust, json, .. } = args;
+    let state = begin(app, out, &bubble, Chosen { driver, script, thorough, trust, json, again })?;
     let state = on_base(app, out, (&bubble, state), args.ci, args.json || args.attach)?;
     if args.json {
         return status::print_json(app, out, &bubble, &state);
@@ -133,6 +137,7 @@ fn begin(app: &App, out: &mut Out, bubble: &Bubble, chosen: Chosen) -> Result<Bu
     let flags = Layer {
         driver: chosen.driver.map(|driver| Set::flag(driver.into())),
         script: script.map(|path| Set::flag(path.display().to_string())),
+        review_depth: chosen.thorough.then(|| Set::flag(ReviewDepth::Thorough)),
         ..Layer::default()
     };
     let flags = Layer::from_flags(flags).map_err(|errors| CommandError::from(&errors))?;

@@ -28,10 +28,11 @@ pub const ENTRY: CommandEntry = command!("status", Everyday, StatusArgs, run, an
 fn run(args: StatusArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.peek(&args.bubble, "status")?;
     let loaded = bubble.refresh()?;
+    let state = loaded.state.without(&app.hidden(&bubble, &loaded.state));
     if args.json {
-        return print_json(app, out, &bubble, &loaded.state);
+        return print_json(app, out, &bubble, &state);
     }
-    let status = here_and_now(app, &bubble, &loaded.state)?;
+    let status = here_and_now(app, &bubble, &state)?;
     for line in render(&status) {
         let label = format!("{:LABEL_COLUMNS$}", line.label);
         out.paint(&TextLine::new().add(Tone::Faint, label).add(line.tone, &line.value))?;
@@ -40,7 +41,7 @@ fn run(args: StatusArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         out.warn(format_args!("{differs}"));
         out.next(format_args!("pairflow config apply {}", bubble.id));
     }
-    if !loaded.state.phase.is_final() && status.uncounted {
+    if !state.phase.is_final() && status.uncounted {
         out.warn(format_args!("no supervisor is running, so nothing happens"));
         out.next(format_args!("pairflow supervise"));
     }

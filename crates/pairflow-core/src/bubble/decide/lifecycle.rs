@@ -3,7 +3,9 @@
 use super::{questions, turn};
 use crate::bubble::command::{by_person, event, has_seat, not_updating};
 use crate::bubble::derived::Claimed;
-use crate::bubble::{Approval, BubbleState, Command, Committed, Decided, Package, Phase, Refusal, Stage, Turn, key_of};
+use crate::bubble::{
+    Approval, BubbleState, Command, Committed, Decided, Package, Phase, Refusal, Stage, Turn, hidden_from, key_of,
+};
 use crate::config::{Until, changes, changes_until};
 use crate::facts::Seat;
 use crate::ids::{AgentId, CommitId, Party, TreeId};
@@ -248,6 +250,13 @@ pub(crate) fn claim(state: &BubbleState, at: &Turn, by: &AgentId, command: &Comm
         return Err(Refusal::NotReviewer { by: by.clone(), seat: at.seat, round: state.rounds.round });
     }
     turn::may_act(state, at, by, "converged")?;
+    match at.seat {
+        Seat::Judge => return Err(turn::only_judges(state, by)),
+        _ if at.acceptance => return Err(Refusal::NoAcceptance),
+        // What is missing would tell what the others found.
+        _ if !hidden_from(state, by).agents.is_empty() => return Err(Refusal::FirstLook),
+        _ => {}
+    }
     if summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
     }

@@ -17,7 +17,7 @@ use crate::safe::{cut, safe};
 pub(crate) fn pass(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Result<Decided, Refusal> {
     may_act(state, turn, &pass.by, "pass")?;
     if turn.seat == Seat::Judge {
-        return Err(Refusal::NothingToHandOver { by: pass.by.clone(), round: state.rounds.round });
+        return Err(only_judges(state, &pass.by));
     }
     if pass.summary.trim().is_empty() {
         return Err(Refusal::Empty { what: "the summary" });
@@ -99,6 +99,12 @@ pub(crate) fn judge(state: &BubbleState, turn: &Turn, command: &Command) -> Resu
     let recipient = Party::Agent(state.rounds.seats.implementer.clone());
     let event = event(state, body).by(Party::Agent(by.clone())).to(recipient);
     Ok(Decided::one(Event { key: key_of(state, command), ..event }))
+}
+
+/// Says that a judge has a dispute to decide, and nothing else to do.
+pub(crate) fn only_judges(state: &BubbleState, by: &AgentId) -> Refusal {
+    let (round, contested) = (state.rounds.round, state.rounds.contested.clone());
+    Refusal::NothingToHandOver { by: by.clone(), round, contested }
 }
 
 /// Whether acceptance tests are given where they belong, and only there.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::bubble::{BubbleState, Stage, Turn};
+use crate::bubble::{BubbleState, Stage, Turn, hidden_from};
 use crate::facts::{RowState, Seat, Severity, Snapshot};
 use crate::findings::{ReproducerState, Row, feedback};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
@@ -336,7 +336,7 @@ struct ShownRows<'a> {
 
 impl<'a> ShownRows<'a> {
     fn of(state: &'a BubbleState, agent: &AgentId, seat: Seat) -> Self {
-        let (hidden, blind) = hidden_from(state, agent);
+        let (hidden, blind) = (hidden_from(state, agent).findings, is_blind(state));
         let minor_too = state.rounds.round <= 1 + MINOR_FIX_TURNS;
         let shown = |row: &&Row| match seat {
             Seat::Implementer => !row.is_open() || row.blocks() || (minor_too && row.severity == Severity::P2),
@@ -347,14 +347,11 @@ impl<'a> ShownRows<'a> {
     }
 }
 
-/// The findings that an agent must not know yet: in the first looks of a thorough review each agent looks for itself.
-fn hidden_from(state: &BubbleState, agent: &AgentId) -> (Vec<FindingId>, bool) {
+/// Whether the turn is one of the first looks of a thorough review, which each agent takes for itself.
+fn is_blind(state: &BubbleState) -> bool {
     let reviews = state.phase.turn().is_some_and(|turn| turn.seat == Seat::Reviewer && !turn.acceptance);
-    let thorough = state.rules.review_depth == ReviewDepth::Thorough;
-    let all = state.rules.agents.all().count() as u32;
-    let blind = reviews && thorough && all > 1 && state.rounds.looks < all;
-    let others = |row: &&Row| blind && row.by != *agent && !is_acceptance(row);
-    (state.ledger.rows.iter().filter(others).map(|row| row.id).collect(), blind)
+    let (all, thorough) = (state.rules.agents.all().count(), state.rules.review_depth == ReviewDepth::Thorough);
+    reviews && thorough && all > 1 && (state.rounds.looks as usize) < all
 }
 
 /// Whether acceptance tests stand behind a row, or stood.
@@ -458,8 +455,7 @@ fn would_be_last(state: &BubbleState, agent: &AgentId) -> bool {
     let left = |row: &Row| row.proven() || row.unresolved() || row.wants_answer();
     let minor = |reason: &Reason| matches!(reason, Reason::MinorOpen { .. });
     let open = state.ledger.blocking().any(left) || state.policy().objections(after, &[]).iter().any(minor);
-    let others_look = hidden_from(state, agent).1 && after.looks < state.rules.agents.all().count() as u32;
-    suffice && !open && !others_look
+    suffice && !open && !is_blind(state)
 }
 
 /// Returns the last lines of an output.

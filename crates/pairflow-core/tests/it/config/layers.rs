@@ -4,7 +4,7 @@ use pairflow_core::config::{
     CUSTOM_KEYS, ConfigErrors, ConfigSetting, ConfigSource, FilePlace, KEYS, Layer, Layers, Origin, Resolved, Set,
     Subject, Until, changes, changes_until, render_bubble_toml, resolve,
 };
-use pairflow_core::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, Permissions, WorkMode};
+use pairflow_core::rules::{BubbleKind, ChecksIn, ContextMode, DriverKind, Permissions, ReviewDepth, WorkMode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -48,6 +48,8 @@ reviewer_context_mode = "persistent"
 watchdog_timeout_minutes = 7
 max_turn_minutes = 90
 max_rounds = 3
+review_depth = "thorough"
+min_looks = 5
 commit_requires_approval = true
 open_command = "code {{worktree_path}}"
 driver = "script"
@@ -181,6 +183,7 @@ fn every_key_has_an_effect() {
     assert_eq!((rules.base_branch.as_str(), rules.bubble_branch.as_str()), ("trunk", "work/b2"));
     assert_eq!((rules.work_mode, rules.reviewer_context_mode), (WorkMode::Clone, ContextMode::Persistent));
     assert_eq!((rules.watchdog_timeout_minutes, rules.max_rounds, rules.check_timeout_secs), (7, 3, 60));
+    assert_eq!((rules.review_depth, rules.min_looks), (ReviewDepth::Thorough, 5));
     assert_eq!(rules.open_command, "code {{worktree_path}}");
     assert_eq!((rules.driver, rules.script.as_deref()), (DriverKind::Script, Some("/other/agents/demo.yaml")));
     assert_eq!(rules.manual_checks, ["open it", "close it"]);
@@ -201,6 +204,20 @@ fn every_key_has_an_effect() {
     assert!(!rules.notifications.enabled && !rules.notifications.bell && rules.notifications.desktop);
     assert_eq!(resolved.rules.notifications.waiting_human_sound.as_deref(), Some("/a.wav"));
     assert_eq!(resolved.rules.notifications.converged_sound.as_deref(), Some("/b.wav"));
+}
+
+#[test]
+fn a_repository_can_ask_for_more_review_than_the_person_but_not_for_less() {
+    let layer = |text: &str, source| Layer::parse("x.toml", text, source).unwrap();
+    let (less, more) = ("review_depth = \"standard\"\nmin_looks = 1\n", "review_depth = \"thorough\"\nmin_looks = 4\n");
+    for (repo, own) in [(less, more), (more, less), (more, ""), ("", more)] {
+        let (repo, user) = (layer(repo, ConfigSource::Repository), layer(own, ConfigSource::User));
+        let resolved = resolve(&Layers { bubble: bubble(MINIMAL), repo, user, ..Layers::default() }).unwrap();
+        assert_eq!((resolved.rules.review_depth, resolved.rules.min_looks), (ReviewDepth::Thorough, 4));
+    }
+    let own = layer(more, ConfigSource::User);
+    let mine = Layers { bubble: bubble(&format!("{MINIMAL}{less}")), user: own, ..Layers::default() };
+    assert_eq!(resolve(&mine).unwrap().rules.min_looks, 1, "the person's own bubble is as the person wants it");
 }
 
 #[test]

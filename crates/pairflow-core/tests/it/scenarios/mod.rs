@@ -4,6 +4,7 @@
 mod adopted;
 mod authors;
 mod baseline;
+mod blind;
 mod claims;
 mod commit;
 mod configured;

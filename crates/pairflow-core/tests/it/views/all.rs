@@ -628,7 +628,15 @@ fn every_kind_of_question_names_the_commands_that_answer_it() {
     play.hand_over("claude", "no", Some(&["P1:no"]));
     play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "aaaa", play.state.tree()) });
     let decide = |decision: &str| format!("pairflow reply demo --decision {decision}");
-    assert_eq!(inbox(&play.state)[0].answer, [decide("side-with-finding"), decide("side-with-implementer"), decide("continue --message '…'"), decide("accept")]);
+    assert_eq!(
+        inbox(&play.state)[0].answer,
+        [
+            decide("side-with-finding"),
+            decide("side-with-implementer"),
+            decide("continue --message '…'"),
+            decide("accept")
+        ]
+    );
 
     let mut play = Play::started();
     play.hand_over("codex", "first cut", None);
