@@ -83,7 +83,7 @@ pub(crate) fn looks_needed(state: &BubbleState) -> Option<u32> {
 /// Returns what is known of a finding beside its state: "unproven", "upheld by claude".
 pub fn asides(row: &Row, kind: BubbleKind) -> Vec<String> {
     let fix = row.fix_evidence().filter(|_| kind != BubbleKind::Document);
-    let fix = fix.map(|fix| if fix.shown { "shown by a test" } else { "unproven" }.to_owned());
+    let fix = fix.map(|fix| if fix.shown { "shown" } else { "unproven" }.to_owned());
     let ruling = row.ruling.as_ref().map(|(ruling, by)| match row.state {
         RowState::Dismissed => format!("by {by}"),
         _ => format!("{ruling} by {by}"),

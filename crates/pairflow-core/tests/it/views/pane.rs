@@ -281,11 +281,14 @@ fn a_long_title_gives_way_to_how_its_finding_stands() {
         answers,
         ..crate::support::play::pass("codex", "mended")
     }));
-    for (columns, end) in [(80, 80), (200, 100)] {
+    // The place is cut, too, where the title would get too little.
+    for (columns, end, place) in
+        [(80, 80, "  src/save.rs…"), (90, 90, "  src/save.rs:42"), (200, 100, "  src/save.rs:42")]
+    {
         let lines = text(&shown(&play, &[], columns, 30));
         let row = lines.lines().find(|line| line.contains("F1 P1")).unwrap();
         let row: String = row.chars().take(end).collect();
-        assert!(row.trim_end().ends_with("… [claimed fixed, unproven]  src/save.rs:42"), "{columns}: {row}");
+        assert!(row.trim_end().ends_with(&format!("… [claimed fixed, unproven]{place}")), "{columns}: {row}");
     }
     let narrow = text(&shown(&play, &[], 50, 30));
     assert!(narrow.contains("… [claimed fixed, unproven]"), "{narrow}");
