@@ -551,10 +551,10 @@ impl Ledger {
         let by = Party::Orchestrator;
         match stand {
             ReproducerState::Dropped => {
-                let note = if matches!(outcome, Outcome::Passed) {
-                    "its reproducer did not fail and no longer counts"
-                } else {
-                    "its reproducer could not be run and no longer counts"
+                let note = match outcome {
+                    Outcome::CouldNotCheck { why } if !one.overlay.is_empty() => format!("could not be run: {why}"),
+                    Outcome::Passed => "its reproducer did not fail and no longer counts".to_owned(),
+                    _ => "its reproducer could not be run and no longer counts".to_owned(),
                 };
                 // What was dismissed before, and opened for this command alone, is dismissed again.
                 // Acceptance tests that cannot run claim nothing either.
@@ -564,7 +564,7 @@ impl Ledger {
                 } else {
                     (row.state, row.settled)
                 };
-                row.become_state(RowChange { settled, ..change(round, &by, to, note) });
+                row.become_state(RowChange { settled, ..change(round, &by, to, &note) });
             }
             _ if matches!(outcome, Outcome::CouldNotCheck { .. }) => {
                 let (to, settled, note) = (row.state, row.settled, "its reproducer could not be run on this tree");

@@ -75,6 +75,7 @@ impl Bubble {
             standards: standards(&git, &record.base_tree, tree)?,
             since_last,
             whole: Some(self.lay_out_diff(&patch(&git, &record.base_tree, tree)?, &place("slice"))?),
+            scratch: None,
         })
     }
 

@@ -87,6 +87,10 @@ impl Policy for Strict {
         reasons
     }
 
+    fn looks_needed(&self, facts: Facts<'_>) -> u32 {
+        looks_needed(facts)
+    }
+
     fn tests_fixes(&self) -> bool {
         true
     }

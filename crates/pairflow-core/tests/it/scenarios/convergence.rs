@@ -301,6 +301,8 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
             {"round": 1, "implementer": "codex", "reviewer": "claude"},
             {"round": 1, "implementer": "claude", "reviewer": "codex"},
         ],
+        "looks": 2,
+        "looks_needed": 2,
         "notes": [
             "external agents: pairflow cannot vouch that each review began with a fresh context",
             "reviewer_context_mode = \"persistent\": reviews did not begin with a fresh context",

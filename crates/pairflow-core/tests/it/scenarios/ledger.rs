@@ -378,9 +378,9 @@ fn what_an_implementer_says_to_have_fixed_is_called_a_claim_until_it_is_closed()
     assert_eq!((row.stands(), row.state.name()), ("claimed fixed", "fixed"), "programs read the word of the log");
     let status = render(&Status::of(&claimed.state, claimed.log.last().unwrap().at));
     let line = status.iter().find(|line| line.label == "Findings").unwrap();
-    assert!(line.value.contains("(claimed fixed, claude, round 1)"), "{}", line.value);
+    assert!(line.value.contains("(claimed fixed, shown, claude, round 1)"), "{}", line.value);
     let told: Vec<_> = claimed.log.iter().filter_map(timeline).map(|row| row.what).collect();
-    assert!(told.iter().any(|what| what.contains("(F1 claimed fixed)")), "{told:?}");
+    assert!(told.iter().any(|what| what.contains("(F1 claimed fixed, with a test)")), "{told:?}");
     let closed = filed("codex edits a.rs\ncodex: pass fixes F1\nclaude: pass clean");
     assert_eq!(closed.state.ledger.rows[0].stands(), "fixed");
 }
