@@ -25,6 +25,8 @@ pub struct BriefMaterial {
     pub since_last: Option<ReviewDiff>,
     /// What changed against the base; nothing if that could not be read.
     pub whole: Option<ReviewDiff>,
+    /// The directory in which acceptance tests are written, in the turn in which they are.
+    pub scratch: Option<String>,
 }
 
 /// A file that says how work in this project is done.

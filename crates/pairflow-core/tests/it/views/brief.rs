@@ -66,6 +66,7 @@ fn material() -> BriefMaterial {
         ],
         since_last: Some(ReviewDiff::Inline(PATCH.to_owned())),
         whole: Some(ReviewDiff::Inline(PATCH.to_owned())),
+        scratch: None,
     }
 }
 
@@ -76,7 +77,7 @@ fn sliced(count: usize) -> BriefMaterial {
         changed: 400 - n,
     };
     let slices = (1..=count).map(slice).collect();
-    BriefMaterial { standards: Vec::new(), since_last: None, whole: Some(ReviewDiff::Slices(slices)) }
+    BriefMaterial { standards: Vec::new(), since_last: None, whole: Some(ReviewDiff::Slices(slices)), scratch: None }
 }
 
 fn keep(name: &str, text: &str) {
