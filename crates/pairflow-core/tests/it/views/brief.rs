@@ -235,6 +235,7 @@ fn foreign_text_stays_in_its_block_and_long_lines_are_cut() {
         standards: vec![standard],
         since_last: Some(ReviewDiff::Slices(vec![slice])),
         whole: Some(ReviewDiff::Inline(patch)),
+        scratch: None,
     };
     let text = told(&disputed(), &material);
     assert!(!text.contains(|c: char| c != '\n' && steers(c)), "{text}");
