@@ -4,29 +4,28 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::figures::{Metrics, MetricsReport, MetricsTable, SEVERITIES, Spread, Tally, sum};
-use crate::safe::safe_line;
+use crate::safe::{safe_line, width};
 use crate::text::counted;
 use crate::view::export::{STYLE, SafeText};
 
 const CHART_STYLE: &str = include_str!("charts.css");
 
-/// The places in a chart, in units of its own.
-const NAME_WIDTH: u64 = 132;
-const BAR_WIDTH: u64 = 330;
-const CHART_WIDTH: u64 = NAME_WIDTH + BAR_WIDTH + 48;
+/// The places in a chart, in units of its own: names, bars, and the sums behind them.
+const CHART_WIDTH: u64 = 430;
+const SUM_WIDTH: u64 = 44;
 const ROW_HEIGHT: u64 = 28;
 const BAR_HEIGHT: u64 = 18;
-/// A number needs so much room inside its bar for each digit, and besides.
-const DIGIT: u64 = 8;
+/// The room that a character of a name or a number needs.
+const CHARACTER: u64 = 8;
 /// How many values of a distribution have a bar of their own.
-const VALUES: u32 = 15;
+const VALUES: u32 = 9;
 /// How many characters of a name are shown.
-const NAME_COLUMNS: usize = 18;
+const NAME_COLUMNS: usize = 20;
 
 /// What the parts of bars stand for.
 type Series = &'static [(&'static str, &'static str)];
 
-const ONE: Series = &[("link", "")];
+const ONE: Series = &[("one", "")];
 const OUTCOMES: Series =
     &[("good", "confirmed"), ("soft", "conceded"), ("link", "dismissed"), ("warn", "waived"), ("bad", "open")];
 const BY_SEVERITY: Series = &[("bad", "P0"), ("warn", "P1"), ("link", "P2"), ("soft", "P3")];
@@ -95,6 +94,10 @@ fn sections(metrics: &Metrics) -> Markup {
         @if total.filed > 0 {
             section id="findings" {
                 h2 { "Findings" }
+                p.dim {
+                    "Confirmed: fixed, as a reviewer or a passing reproducer says. Conceded: disputed, and the reviewer agreed. "
+                    "Dismissed: by a judge or a person. Disputed and upheld: at some time."
+                }
                 div.charts {
                     (chart("What became of them", "by severity", OUTCOMES, &by_severity(metrics)))
                     (chart("Who filed them", "by agent and severity", BY_SEVERITY, &by_agent(metrics, |it| it.filed)))
@@ -277,13 +280,15 @@ fn chart(title: &str, about: &str, series: Series, bars: &[Bar]) -> Markup {
     let longest = bars.iter().map(|bar| bar.parts.iter().sum::<u64>()).max().unwrap_or_default();
     let height = ROW_HEIGHT * bars.len() as u64;
     let view = format!("0 0 {CHART_WIDTH} {height}");
+    let longest_name = bars.iter().map(|bar| width(&safe_line(&bar.name, NAME_COLUMNS))).max().unwrap_or_default();
+    let names = CHARACTER * (longest_name as u64 + 1);
     html! {
         @if longest > 0 {
             figure {
                 figcaption { (title) @if !about.is_empty() { span.dim { (about) } } }
                 svg viewBox=(view) role="img" aria-label=(told(title, series, bars)) {
-                    @for (nth, bar) in bars.iter().enumerate() { (drawn(bar, nth as u64 * ROW_HEIGHT, series, longest)) }
-                    line.axis x1=(NAME_WIDTH) x2=(NAME_WIDTH) y1="0" y2=(height) {}
+                    @for (nth, bar) in bars.iter().enumerate() { (drawn(bar, series, (names, nth as u64 * ROW_HEIGHT), longest)) }
+                    line.axis x1=(names) x2=(names) y1="0" y2=(height) {}
                 }
                 @if series.len() > 1 {
                     ul.legend { @for (nth, (tone, name)) in series.iter().enumerate() {
@@ -299,19 +304,20 @@ fn chart(title: &str, about: &str, series: Series, bars: &[Bar]) -> Markup {
 }
 
 /// One bar. What is there at all is wide enough to be seen.
-fn drawn(bar: &Bar, top: u64, series: Series, longest: u64) -> Markup {
+fn drawn(bar: &Bar, series: Series, (names, top): (u64, u64), longest: u64) -> Markup {
     let (name, sum) = (safe_line(&bar.name, NAME_COLUMNS), bar.parts.iter().sum::<u64>());
     let baseline = top + ROW_HEIGHT / 2 + 4;
-    let width = |part: u64| if part == 0 { 0 } else { (part.saturating_mul(BAR_WIDTH) / longest.max(1)).max(2) };
-    let mut left = NAME_WIDTH;
+    let room = CHART_WIDTH - SUM_WIDTH - names;
+    let width = |part: u64| if part == 0 { 0 } else { (part.saturating_mul(room) / longest.max(1)).max(2) };
+    let mut left = names;
     html! {
-        text.name x=(NAME_WIDTH - 8) y=(baseline) text-anchor="end" { (name) }
+        text.name x=(names - 6) y=(baseline) text-anchor="end" { (name) }
         @for (part, (tone, of)) in bar.parts.iter().zip(series).filter(|(part, _)| **part > 0) {
             @let wide = width(*part);
             rect.bar x=(left) y=(top + (ROW_HEIGHT - BAR_HEIGHT) / 2) width=(wide) height=(BAR_HEIGHT) fill={ "url(#fill-" (tone) ")" } {
                 title { (name) @if !of.is_empty() { ", " (of) } ": " (part) }
             }
-            @if series.len() > 1 && wide >= DIGIT * (part.to_string().len() as u64 + 1) {
+            @if series.len() > 1 && wide >= CHARACTER * (part.to_string().len() as u64 + 1) {
                 text.inside x=(left + wide / 2) y=(baseline) text-anchor="middle" { (part) }
             }
             ({ left += wide; "" })
@@ -338,6 +344,7 @@ fn patterns() -> Markup {
     html! {
         svg.patterns width="0" height="0" aria-hidden="true" {
             defs {
+                pattern.link id="fill-one" width="8" height="8" patternUnits="userSpaceOnUse" { rect width="8" height="8" {} }
                 pattern.good id="fill-good" width="8" height="8" patternUnits="userSpaceOnUse" { rect width="8" height="8" {} }
                 pattern.soft id="fill-soft" width="6" height="6" patternUnits="userSpaceOnUse" {
                     rect.ground width="6" height="6" {} path d="M0 3h6" {}
