@@ -169,10 +169,7 @@ fn lifecycle(state: &mut BubbleState, fact: &Lifecycle, at: Moment) {
         Lifecycle::Configured { rules, recheck, .. } => configured(state, rules, *recheck),
         Lifecycle::Merged { commit } => state.gate.merged = Some(commit.clone()),
         Lifecycle::Escaped { severity, text } => {
-            let found = EscapedDefect { severity: *severity, text: text.clone(), at: at.ts };
-            state.gate.escaped.push(found);
-            let surplus = state.gate.escaped.len().saturating_sub(MAX_ESCAPED);
-            state.gate.escaped.drain(..surplus);
+            escaped(state, EscapedDefect { severity: *severity, text: text.clone(), at: at.ts });
         }
         Lifecycle::Failed { reason } => ended(state, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(state, Phase::Cancelled),
@@ -237,6 +234,13 @@ fn ended(state: &mut BubbleState, phase: Phase) {
     state.gate.questions.clear();
     state.presence.parked = None;
     (state.gate.updating, state.paused) = (false, false);
+}
+
+/// Keeps a defect that was found later.
+fn escaped(state: &mut BubbleState, found: EscapedDefect) {
+    state.gate.escaped.push(found);
+    let surplus = state.gate.escaped.len().saturating_sub(MAX_ESCAPED);
+    state.gate.escaped.drain(..surplus);
 }
 
 fn use_rules(state: &mut BubbleState, rules: &Rules) {
