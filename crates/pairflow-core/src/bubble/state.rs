@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::bubble::{Phase, Stage, StateName, Turn};
-use crate::facts::{Answers, Certificate, Explanation, RoundRoles, Seat, Step, StepName};
+use crate::facts::{Answers, Certificate, Explanation, RoundRoles, Seat, Severity, Step, StepName};
 use crate::findings::{Ledger, Review, Row};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
 use crate::log::{
@@ -169,6 +169,20 @@ pub struct Gate {
     pub conflict: Option<Conflict>,
     /// The commit of the base branch that holds the work.
     pub merged: Option<crate::ids::CommitId>,
+    /// The defects that were found after the bubble was done, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub escaped: Vec<EscapedDefect>,
+}
+
+/// A defect that was found after the bubble was done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EscapedDefect {
+    /// How severe it is.
+    pub severity: Severity,
+    /// What is wrong, in the person's words.
+    pub text: String,
+    /// When it was recorded.
+    pub at: Timestamp,
 }
 
 /// A question that waits for a person.

@@ -315,6 +315,9 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
             (format!("changes the configuration: {}", told.join("; ")), Tone::Warn)
         }
         Lifecycle::Merged { commit } => (format!("merged: the base branch is at {}", commit.short()), Tone::Good),
+        Lifecycle::Escaped { severity, text } => {
+            (format!("reports a defect found later, {severity}: {}", one_line(text)), Tone::Bad)
+        }
         Lifecycle::Failed { reason } => (with("bubble failed", reason), Tone::Bad),
         Lifecycle::Cancelled { reason } => (with("bubble stopped", reason), Tone::Warn),
     }

@@ -6,6 +6,7 @@ mod gate;
 mod journey;
 mod json;
 mod life;
+mod metrics;
 mod permission_shown;
 mod reads;
 mod terminal;
