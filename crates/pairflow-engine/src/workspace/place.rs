@@ -13,7 +13,6 @@ use pairflow_core::ids::BubbleId;
 use serde::{Deserialize, Serialize};
 
 use super::WorkspaceError;
-use super::checkout::ACCEPTANCE_PREFIX;
 use crate::git::{GitError, Repo};
 use crate::regular;
 use crate::store::storage::{Guard, LockMode, Storage};
@@ -21,6 +20,8 @@ use crate::store::{LogFiles, RealDisk};
 
 /// How long other commands may hold a lock: making a worktree of a large repository takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// What the directory for the acceptance tests of a bubble has before its name.
+pub(super) const ACCEPTANCE_PREFIX: &str = ".acceptance-";
 
 /// Returns the directory beside the repository that holds the worktrees of its bubbles.
 pub fn worktrees_dir(repo: &Repo) -> PathBuf {
