@@ -2,6 +2,7 @@
 
 mod agents;
 mod create;
+mod disputes;
 mod gate;
 mod journey;
 mod json;
@@ -9,5 +10,6 @@ mod life;
 mod permission_shown;
 mod reads;
 mod terminal;
+mod thorough;
 mod view;
 mod wait;
