@@ -233,12 +233,22 @@ pub struct Certificate {
     pub ledger: Vec<RowStand>,
     /// Which agent held which seat in which round.
     pub round_role_history: Vec<RoundRoles>,
+    /// How many reviews there were in all.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub looks: u32,
+    /// How many the work needed, for its size and risk; none if the policy does not count them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub looks_needed: u32,
     /// What the person did without at a tie-break: findings that blocked acceptance, and what was missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waived: Vec<String>,
     /// What a reader should know: same model in both seats, agents whose freshness pairflow cannot vouch for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Certificate {

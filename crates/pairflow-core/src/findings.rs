@@ -43,8 +43,15 @@ pub struct Review<'a> {
     pub answers: &'a Answers,
     /// Whether the person has to decide first, so that nothing is settled by this review.
     pub discuss: bool,
-    /// The rows that the reviewer was not shown: it cannot have settled them.
-    pub unseen: &'a [FindingId],
+}
+
+impl RowChange {
+    /// Whether another agent opened the row in the round of `review`.
+    fn opens_for_others(&self, review: &Review<'_>) -> bool {
+        let another = matches!(&self.by, Party::Agent(by) if by != review.by);
+        let opened = matches!(self.to, RowState::Open | RowState::Reopened | RowState::Reversal) && !self.settled;
+        opened && another && self.round == review.round
+    }
 }
 
 impl Ledger {
@@ -191,8 +198,9 @@ impl Ledger {
             self.change(*id, false, change(review.round, &by, RowState::Reopened, ""));
         }
         if nothing {
-            let seen = |row: &Row| !review.unseen.contains(&row.id);
-            let due = |row: &&Row| row.is_open() && seen(row) && (row.severity.blocks() || row.answered);
+            // What another agent has just claimed in this round waits for its implementer: it is not known to this review.
+            let new = |row: &Row| row.history.last().is_some_and(|last| last.opens_for_others(review));
+            let due = |row: &&Row| row.is_open() && (row.severity.blocks() || row.answered) && !new(row);
             let due: Vec<_> = self.rows.iter().filter(due).map(|row| row.id).collect();
             due.into_iter().for_each(|id| self.confirm(id, review.round, &by));
         }
@@ -543,10 +551,10 @@ impl Ledger {
         let by = Party::Orchestrator;
         match stand {
             ReproducerState::Dropped => {
-                let note = if matches!(outcome, Outcome::Passed) {
-                    "its reproducer did not fail and no longer counts"
-                } else {
-                    "its reproducer could not be run and no longer counts"
+                let note = match outcome {
+                    Outcome::CouldNotCheck { why } if !one.overlay.is_empty() => format!("could not be run: {why}"),
+                    Outcome::Passed => "its reproducer did not fail and no longer counts".to_owned(),
+                    _ => "its reproducer could not be run and no longer counts".to_owned(),
                 };
                 // What was dismissed before, and opened for this command alone, is dismissed again.
                 // Acceptance tests that cannot run claim nothing either.
@@ -556,7 +564,7 @@ impl Ledger {
                 } else {
                     (row.state, row.settled)
                 };
-                row.become_state(RowChange { settled, ..change(round, &by, to, note) });
+                row.become_state(RowChange { settled, ..change(round, &by, to, &note) });
             }
             _ if matches!(outcome, Outcome::CouldNotCheck { .. }) => {
                 let (to, settled, note) = (row.state, row.settled, "its reproducer could not be run on this tree");
@@ -597,7 +605,7 @@ mod tests {
     fn filed(ledger: &mut Ledger, round: u32, findings: &[Finding]) {
         let by: AgentId = "claude".parse().expect("the name is valid");
         let answers = &Answers::default();
-        ledger.review(&Review { by: &by, round, findings, answers, discuss: false, unseen: &[] });
+        ledger.review(&Review { by: &by, round, findings, answers, discuss: false });
     }
 
     #[test]

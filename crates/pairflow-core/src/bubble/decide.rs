@@ -169,8 +169,11 @@ fn wrong_state(state: &BubbleState, phase: &Phase, command: &Command) -> Refusal
     Refusal::WrongState { state: phase.name(), command: command.name(), why }
 }
 
-/// Returns the next thing that follows from a state by itself, if anything does.
+/// Returns the next thing that follows from a state by itself, if anything does. Nothing follows from a final state.
 pub fn follow(state: &BubbleState) -> Option<Event> {
+    if state.phase.is_final() {
+        return None;
+    }
     move_policy(state)
         .or_else(|| checks::fails_on_base(state))
         .or_else(|| checks::could_not_check(state))

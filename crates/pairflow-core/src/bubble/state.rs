@@ -245,8 +245,7 @@ impl BubbleState {
         let findings = pass.and_then(|pass| pass.findings.as_deref()).unwrap_or_default();
         let answers = pass.map_or(&nothing, |pass| &pass.answers);
         let discuss = pass.is_some_and(|pass| pass.discuss);
-        let unseen = &hidden_from(self, by).findings;
-        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss, unseen });
+        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss });
         self.rounds.reviewed = self.tree().cloned();
         if let Some(tree) = self.rounds.reviewed.clone() {
             self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
@@ -265,7 +264,7 @@ impl BubbleState {
         let findings = pass.findings.as_deref().unwrap_or_default();
         let (round, answers) = (self.rounds.round, &pass.answers);
         self.ledger.retract_reproducers(by, round, &answers.retracted);
-        self.ledger.block(&Review { by, round, findings, answers, discuss: false, unseen: &[] });
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
     }
 
     /// Applies the dry run of a document's implementer: the outline, and what it could not resolve.
@@ -274,7 +273,7 @@ impl BubbleState {
         self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
         let findings = pass.findings.as_deref().unwrap_or_default();
         let (round, answers) = (self.rounds.round, &Answers::default());
-        self.ledger.block(&Review { by, round, findings, answers, discuss: false, unseen: &[] });
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
     }
 
     /// Returns the turn number that a retry of `agent`'s last command would name.

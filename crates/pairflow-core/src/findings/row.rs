@@ -122,6 +122,15 @@ pub enum FixStand {
     CouldNotRun,
 }
 
+/// What shows a fix, or why nothing does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixEvidence {
+    /// Whether a test shows it.
+    pub shown: bool,
+    /// By what, or why not.
+    pub why: String,
+}
+
 fn is_none(count: &u32) -> bool {
     *count == 0
 }
@@ -271,6 +280,25 @@ impl Row {
     /// Whether it is a blocker that no implementer has answered yet: no reviewer can close it.
     pub fn unresolved(&self) -> bool {
         self.blocker && self.is_open() && !matches!(self.state, RowState::Fixed | RowState::Disputed)
+    }
+
+    /// Says what shows that a severe row is fixed, or why nothing does; nothing if no fix is claimed, or a reproducer tells.
+    pub fn fix_evidence(&self) -> Option<FixEvidence> {
+        let claimed = self.state == RowState::Fixed && self.severity.blocks() && self.reproducer_by().is_none();
+        let fix = self.fix.as_ref().filter(|_| claimed)?;
+        let test = fix.test.as_ref().map_or_else(|| "the project's tests".to_owned(), |test| format!("`{test}`"));
+        let why = match fix.stand {
+            FixStand::Shown => {
+                return Some(FixEvidence { shown: true, why: format!("{test}: red without it, green with it") });
+            }
+            _ if !fix.untestable.is_empty() => format!("no test can show it: {}", fix.untestable),
+            FixStand::Pending if fix.test.is_some() => format!("{test} has not run yet"),
+            FixStand::Pending => "no test was named".to_owned(),
+            FixStand::NotRed => format!("{test} passes without it, too"),
+            FixStand::NotGreen => format!("{test} fails with it"),
+            FixStand::CouldNotRun => format!("{test} could not be run: {}", fix.tail.trim()),
+        };
+        Some(FixEvidence { shown: false, why })
     }
 
     /// Where it stands, as people read it.

@@ -630,6 +630,11 @@ pub enum Reason {
         /// Which.
         finding: FindingId,
     },
+    /// The person decided that a finding holds, and it is not answered since.
+    DecidedByPerson {
+        /// Which.
+        finding: FindingId,
+    },
     /// Minor findings are open after one of the first looks.
     MinorOpen {
         /// Which.

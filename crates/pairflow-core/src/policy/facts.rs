@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::facts::{Certificate, CheckPlace, CheckStand, CleanReview, Explanation, RowStand, RowState, Severity};
-use crate::findings::{Fix, FixStand, Ledger, Row};
+use crate::findings::{Fix, FixStand, Ledger, ReproducerState, Row};
 use crate::gates::is_test_file;
 use crate::ids::{AgentId, BubbleId, FindingId, Party, TreeId};
 use crate::log::{Reason, Waivable};
@@ -118,9 +118,15 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// Returns the minor findings that are open and that nobody has answered.
+    /// Returns the findings of which the person decided that they hold, and that the implementer has not answered since.
+    pub fn decided_by_person(self) -> impl Iterator<Item = Reason> {
+        let owed = self.ledger.open().filter(|row| row.must_be_fixed() && !row.answered);
+        owed.map(|row| Reason::DecidedByPerson { finding: row.id })
+    }
+
+    /// Returns the minor findings that are open, that nobody has answered, and that do not block by themselves.
     pub fn open_minor(self) -> Vec<FindingId> {
-        let minor = |row: &&Row| row.severity == Severity::P2 && !row.answered;
+        let minor = |row: &&Row| row.severity == Severity::P2 && !row.answered && !row.blocks();
         self.ledger.open().filter(minor).map(|row| row.id).collect()
     }
 
@@ -361,6 +367,7 @@ pub fn certify(policy: &str, version: u32, facts: Facts<'_>, waived: Vec<String>
     if checks.is_empty() {
         checks.push(CheckStand { check: "test".to_owned(), stand: "not available".to_owned() });
     }
+    checks.extend(ledger.rows.iter().filter_map(acceptance));
     Some(Certificate {
         policy: policy.to_owned(),
         policy_version: version,
@@ -371,6 +378,8 @@ pub fn certify(policy: &str, version: u32, facts: Facts<'_>, waived: Vec<String>
         open: ledger.claims(),
         ledger: ledger.rows.iter().map(stands).collect(),
         round_role_history: facts.rounds.history.clone(),
+        looks: facts.looks,
+        looks_needed: 0,
         waived,
         notes: notes(facts),
     })
@@ -378,6 +387,19 @@ pub fn certify(policy: &str, version: u32, facts: Facts<'_>, waived: Vec<String>
 
 fn stands(row: &Row) -> RowStand {
     RowStand { id: row.id, severity: row.severity, state: row.state, settled: row.settled }
+}
+
+/// What the acceptance tests of a row say, and who wrote them.
+fn acceptance(row: &Row) -> Option<CheckStand> {
+    let tests = row.reproducer.as_ref().filter(|one| !one.overlay.is_empty())?;
+    let stand = match tests.stand {
+        ReproducerState::Passes => "passed",
+        ReproducerState::Fails => "failed",
+        ReproducerState::Pending => "not run",
+        ReproducerState::Dropped => "could not be run",
+    };
+    let check = format!("acceptance tests of {} ({})", tests.by.as_ref().unwrap_or(&row.by), row.id);
+    Some(CheckStand { check, stand: stand.to_owned() })
 }
 
 /// What a reader of the certificate should know.
@@ -399,6 +421,11 @@ fn notes(facts: Facts<'_>) -> Vec<String> {
     }
     let answered = ledger.rows.iter().filter(|row| row.state == RowState::Waived);
     notes.extend(answered.map(|row| format!("waived by the person: {}", row.short())));
+    let unproven = |row: &Row| row.fix_evidence().filter(|fix| !fix.shown).map(|fix| (row.short(), fix.why));
+    let unproven = ledger.rows.iter().filter(|_| rules.kind != BubbleKind::Document).filter_map(unproven);
+    notes.extend(unproven.map(|(row, why)| format!("no test shows that it is fixed: {row} ({why})")));
+    let judged = |row: &Row| row.ruling.as_ref().map(|(ruling, by)| format!("{ruling} by {by}: {}", row.short()));
+    notes.extend(ledger.rows.iter().filter_map(judged));
     notes.extend(ledger.withdrawn());
     if rules.agents.same_model() {
         notes.push("same model: both seats were held by the same agent".to_owned());

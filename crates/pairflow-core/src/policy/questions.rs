@@ -96,6 +96,7 @@ pub fn told(reasons: &[Reason]) -> Vec<String> {
         Reason::CheckFails { check } => Some(format!("the check '{check}' fails")),
         Reason::ReproducerFails { finding } => Some(format!("the reproducer of {finding} still fails")),
         Reason::FixFails { finding } => Some(format!("the test of the fix of {finding} fails")),
+        Reason::DecidedByPerson { finding } => Some(format!("the person decided that {finding} holds")),
         Reason::FixNotShown { finding } => Some(format!("no test shows that {finding} is fixed")),
         _ => None,
     };

@@ -65,6 +65,12 @@ pub trait Policy: Sync {
         questions::MAX_LOOKS
     }
 
+    /// How many looks the work needs before it is accepted; none if the policy does not count them.
+    fn looks_needed(&self, facts: Facts<'_>) -> u32 {
+        let _ = facts;
+        0
+    }
+
     /// The person took back a waiver or changed checks on which clean reviews rest; `settled` work was about to be accepted.
     fn after_change(&self, facts: Facts<'_>, on: &Judged, settled: bool) -> Conclusion {
         let (next, reason) = match on {
@@ -91,7 +97,8 @@ pub trait Policy: Sync {
 
     /// Writes down what is accepted, with what a person `waived`. Returns nothing while a required check has not passed.
     fn certify(&self, facts: Facts<'_>, waived: Vec<String>) -> Option<Certificate> {
-        certify(self.name(), self.version(), facts, waived)
+        let certificate = certify(self.name(), self.version(), facts, waived)?;
+        Some(Certificate { looks_needed: self.looks_needed(facts), ..certificate })
     }
 }
 

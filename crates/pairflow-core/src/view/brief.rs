@@ -25,23 +25,26 @@ static BRIEFS: LazyLock<Environment<'static>> = LazyLock::new(|| {
         ("pairflow/implementer.md.j2", include_str!("../../templates/implementer.md.j2")),
         ("pairflow/reviewer.md.j2", include_str!("../../templates/reviewer.md.j2")),
         ("pairflow/judge.md.j2", include_str!("../../templates/judge.md.j2")),
+        ("pairflow/acceptance.md.j2", include_str!("../../templates/acceptance.md.j2")),
         ("pairflow/standby.md.j2", include_str!("../../templates/standby.md.j2")),
     ])
 });
 
 /// The templates that a repository may replace, in `pairflow-templates/` of its base. Each may extend the built-in one, whose
 /// name has `pairflow/` before it.
-pub const REPLACEABLE: [&str; 4] = ["implementer.md.j2", "reviewer.md.j2", "judge.md.j2", "standby.md.j2"];
+pub const REPLACEABLE: [&str; 5] =
+    ["implementer.md.j2", "reviewer.md.j2", "judge.md.j2", "acceptance.md.j2", "standby.md.j2"];
 
 /// Returns the brief of the present turn; nothing while no agent has the turn or is about to have it.
 pub fn brief(state: &BubbleState, material: &BriefMaterial) -> Option<String> {
     let turn = state.phase.turn().filter(|turn| matches!(turn.stage, Stage::Opening | Stage::Open))?;
     let template = match turn.seat {
         Seat::Implementer => "implementer.md.j2",
+        Seat::Reviewer if turn.acceptance => "acceptance.md.j2",
         Seat::Reviewer => "reviewer.md.j2",
         Seat::Judge => "judge.md.j2",
     };
-    Some(page(state, template, &BriefContext::of(state, (&turn.agent, turn.seat, turn.slices), material)))
+    Some(page(state, template, &BriefContext::of(state, turn, material)))
 }
 
 /// Returns the briefing of an agent that waits for its turn; nothing for one that has no seat here.

@@ -10,7 +10,7 @@ use crate::facts::{CheckStand, Explanation};
 use crate::ids::MsgId;
 use crate::log::{Body, Convergence, Envelope};
 use crate::view::templates::{environment, render};
-use crate::view::words::{called, claim, count};
+use crate::view::words::{called, claim, count, looks};
 
 static MESSAGES: LazyLock<Environment<'static>> =
     LazyLock::new(|| environment(&[("message.md.j2", include_str!("../../templates/message.md.j2"))]));
@@ -78,6 +78,8 @@ pub fn message_file(envelope: &Envelope) -> Option<MessageFile> {
 fn content(body: &Body) -> Option<(&'static str, Value)> {
     Some(match body {
         Body::Task(task) => ("task", Serde(task).into()),
+        Body::Pass(pass) if pass.judgement.is_some() => ("judgement", Serde(pass).into()),
+        Body::Pass(pass) if pass.acceptance => ("acceptance", Serde(pass).into()),
         Body::Pass(pass) => (if pass.findings.is_none() { "pass" } else { "review" }, Serde(pass).into()),
         Body::HumanQuestion(question) => ("question", Serde(question).into()),
         Body::HumanReply(reply) => ("reply", Serde(reply).into()),
@@ -96,6 +98,8 @@ fn evidence_of(convergence: &Convergence) -> Vec<String> {
         let asides: String = review.asides().iter().map(|aside| format!(", {aside}")).collect();
         format!("clean review: {}, round {}{asides}", review.agent, review.round)
     }));
+    let looked = Some(it.looks_needed).filter(|needed| *needed > 0);
+    lines.extend(looked.map(|needed| looks(it.looks, Some(needed))));
     lines.extend(it.checks.iter().map(|CheckStand { check, stand }| format!("check: {check} {stand}")));
     lines.extend(it.open.iter().map(|finding| {
         let decided = if it.accepted_open(finding) { ", accepted by a person at the tie-break" } else { "" };

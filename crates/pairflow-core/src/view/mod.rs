@@ -19,4 +19,4 @@ mod words;
 pub use crate::bubble::{StateFields, TurnState};
 pub use status::ForeignNotice;
 pub use styled::{StyledLine, Tone};
-pub use words::{UNCOUNTED, age, criterion, quoted, span, title, wrapped};
+pub use words::{UNCOUNTED, age, asides, criterion, quoted, span, title, wrapped};

@@ -13,13 +13,14 @@ use serde::Serialize;
 
 use crate::bubble::{BubbleState, evolve};
 use crate::facts::{Certificate, FileChange, RowStand, Seat, Snapshot};
+use crate::findings::ReproducerState;
 use crate::gates::TestChange;
 use crate::ids::{BubbleId, FindingId};
 use crate::log::{Body, Envelope};
 use crate::progress::{CheckState, HandoverSummary};
 use crate::safe::safe_line;
 use crate::view::templates::{environment, render as render_template};
-use crate::view::words::{claim, ended, one_line, rest, title, weakened, wrapped};
+use crate::view::words::{claim, ended, looks, one_line, rest, title, weakened, wrapped};
 use references::{KnownReferences, Statement, Target, statements};
 
 /// The file's name beneath `artifacts/`.
@@ -147,9 +148,11 @@ fn accepted(certificate: &Certificate) -> String {
         format!("{} (round {}{asides})", review.agent, review.round)
     });
     let by = list(reviews.collect(), " and ", "nobody");
+    let looked = Some(certificate.looks_needed).filter(|needed| *needed > 0);
+    let looks = looked.map_or_else(String::new, |needed| format!(", {}", looks(certificate.looks, Some(needed))));
     let (tree, policy) = (&certificate.tree, &certificate.policy);
     if !certificate.by_person() {
-        return format!("Tree {tree}, accepted under the policy `{policy}`, reviewed clean by {by}.");
+        return format!("Tree {tree}, accepted under the policy `{policy}`, reviewed clean by {by}{looks}.");
     }
     let open = certificate.open_then().map(|finding| inert(&claim(finding)));
     let open = list(open.collect(), ", ", "no P0/P1 finding");
@@ -157,7 +160,7 @@ fn accepted(certificate: &Certificate) -> String {
     let missing = if missing.is_empty() { String::new() } else { format!(" Missing then: {}.", missing.join(", ")) };
     format!(
         "Tree {tree}, accepted by a person at a tie-break of the policy `{policy}`, because the reviewers did not agree. \
-         Reviewed clean by {by}. Open then: {open}.{missing}"
+         Reviewed clean by {by}{looks}. Open then: {open}.{missing}"
     )
 }
 
@@ -247,6 +250,15 @@ impl Linked<'_> {
             let (command, name) = (one_line(&check.command), one_line(&check.name));
             rows.push(format!("`{command}` ({name}): {stand}{}", self.in_brackets(&check.name)));
         }
+        rows.extend(state.ledger.rows.iter().filter(|row| row.is_acceptance()).filter_map(|row| {
+            let tests = row.reproducer.as_ref()?;
+            let passed = if tests.stand == ReproducerState::Passes { "passed" } else { "did not pass" };
+            let (command, by) = (one_line(&tests.command), tests.by.as_ref().unwrap_or(&row.by));
+            let id = row_link(row.id);
+            Some(format!(
+                "`{command}` with the acceptance tests of {by} ({id}): {passed} when pairflow ran it on this tree"
+            ))
+        }));
         rows.extend(state.rules.manual_checks.iter().map(|check| format!("by hand: {}", one_line(check))));
         rows.extend(
             state.about.acceptance_criteria.iter().map(|line| format!("see that it holds: {}", one_line(line))),

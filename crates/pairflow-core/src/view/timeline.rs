@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::bubble::{BubbleState, HiddenLooks, Stage, evolve};
 use crate::facts::Seats;
-use crate::facts::{Answers, Finding, Receipt};
+use crate::facts::{Answers, Finding, Judgement, Receipt, Ruling};
 use crate::facts::{CheckPlace, Outcome, Snapshot};
 use crate::ids::{BubbleId, FindingId, MsgId, Party};
 use crate::log::{
@@ -154,7 +154,8 @@ fn turned(round: u32, before: &Seats, state: &BubbleState) -> Option<String> {
     let sit = format!("{} implements, {} reviews", state.rounds.seats.implementer, state.rounds.seats.reviewer);
     let swapped =
         state.rounds.seats.implementer == before.reviewer && state.rounds.seats.reviewer == before.implementer;
-    match state.rounds.seats != *before {
+    let moved = state.rounds.seats.implementer != before.implementer || state.rounds.seats.reviewer != before.reviewer;
+    match moved {
         _ if state.rounds.round != round => Some(format!("round {} begins: {sit}", state.rounds.round)),
         true if swapped => Some(format!("seats swap: {sit}")),
         true => Some(sit),
@@ -180,7 +181,13 @@ fn told(envelope: &Envelope) -> Option<(String, Tone)> {
             let (agent, why) = (&verdict.seats.implementer, policy::told(&verdict.reasons).join(", "));
             (format!("sends the work back to {agent} before a review: {why}"), Tone::Bad)
         }
-        Body::Verdict(_) => return None,
+        Body::Verdict(verdict) => {
+            let contested = verdict.reasons.iter().find_map(|reason| match reason {
+                Reason::Contested { findings } => Some(findings.iter().map(ToString::to_string).collect::<Vec<_>>()),
+                _ => None,
+            })?;
+            (format!("lets a judge decide {}", contested.join(", ")), Tone::Warn)
+        }
         Body::Control(control) => plain(controlled(control, &to)),
         Body::Delivery(delivery) if !delivery.acknowledged => return None,
         Body::Delivery(delivery) if delivery.notice == 0 => plain(format!("{to} has read its brief")),
@@ -195,6 +202,18 @@ fn passed(pass: &Pass) -> (String, Tone) {
         format!("{} {}{id}", finding.severity, one_line(&finding.title))
     };
     let answers = answered_rows(&pass.answers);
+    if let Some(Judgement { finding, ruling, reason }) = &pass.judgement {
+        return match ruling {
+            Ruling::Upheld => (format!("upholds {finding}: {reason}"), Tone::Bad),
+            Ruling::Dismissed => (format!("dismisses {finding}: {reason}"), Tone::Good),
+        };
+    }
+    if pass.acceptance {
+        let tests = pass.findings.iter().flatten().filter_map(|tests| tests.id).map(|id| format!(" ({id})"));
+        let tests: String = tests.collect();
+        let what = if tests.is_empty() { "writes no acceptance tests" } else { "writes acceptance tests" };
+        return (format!("{what}{tests}: {}", pass.summary), Tone::Plain);
+    }
     match pass.findings.as_deref() {
         None => (format!("hands over{answers}: {}", pass.summary), Tone::Plain),
         Some([]) if !pass.answers.reopened.is_empty() => (format!("reviews{answers}: {}", pass.summary), Tone::Bad),
@@ -213,8 +232,14 @@ fn passed(pass: &Pass) -> (String, Tone) {
 /// Says which rows a hand-over answers: " (F1 claimed fixed, F2 disputed)".
 fn answered_rows(answers: &Answers) -> String {
     let disputed: Vec<_> = answers.disputed.iter().map(|dispute| dispute.finding).collect();
-    let kinds: [(&[FindingId], &str); 5] = [
-        (&answers.fixed, "claimed fixed"),
+    let tested: Vec<_> = answers.tests.iter().map(|test| test.finding).collect();
+    let untestable: Vec<_> = answers.untestable.iter().map(|one| one.finding).collect();
+    let (shown, fixed): (Vec<_>, Vec<_>) = answers.fixed.iter().partition(|id| tested.contains(id));
+    let (untested, fixed): (Vec<_>, Vec<_>) = fixed.into_iter().partition(|id| untestable.contains(id));
+    let kinds: [(&[FindingId], &str); 7] = [
+        (&shown, "claimed fixed, with a test"),
+        (&untested, "claimed fixed, not testable"),
+        (&fixed, "claimed fixed"),
         (&disputed, "disputed"),
         (&answers.confirmed, "confirmed"),
         (&answers.reopened, "reopened"),

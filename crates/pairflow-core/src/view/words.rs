@@ -1,11 +1,13 @@
 //! The phrases that several views share: who, how many, how long, how it ended.
 
-use crate::facts::{Certificate, Finding};
+use crate::bubble::BubbleState;
+use crate::facts::{Certificate, Finding, RowState};
 use crate::facts::{Counted, FileChange, Outcome, Receipt};
+use crate::findings::Row;
 use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
 use crate::policy::Unmet;
-use crate::progress::Spent;
+use crate::rules::BubbleKind;
 use crate::safe::{safe_line, width};
 pub(crate) use crate::text::counted as count;
 use crate::time::Timestamp;
@@ -53,14 +55,40 @@ pub fn title(task: &str) -> &str {
     said.into_iter().find(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// Returns "2 of 8, 3 looks" for a round; once a person has granted a fresh budget, what is used of that.
-pub(crate) fn spent(round: u32, spent: Spent, most: u32) -> String {
-    let Spent { rounds, looks } = spent;
+/// Returns "2 of 8, 3 of 4 looks" for a round; once a person has granted a fresh budget, what is used of its rounds.
+pub(crate) fn spent(round: u32, rounds: u32, most: u32, (had, needed): (u32, Option<u32>)) -> String {
+    let looks = looks(had, needed);
     match round == rounds {
-        true if rounds > most => format!("{round}, the limit is {most}, {}", count(looks, "look")),
-        true => format!("{round} of {most}, {}", count(looks, "look")),
-        false => format!("{round}, {rounds} of {most} since you decided, {}", count(looks, "look")),
+        true if rounds > most => format!("{round}, the limit is {most}, {looks}"),
+        true => format!("{round} of {most}, {looks}"),
+        false => format!("{round}, {rounds} of {most} since you decided, {looks}"),
     }
+}
+
+/// Returns "2 of 3 looks"; without a number that is needed, how many there were.
+pub(crate) fn looks(had: u32, needed: Option<u32>) -> String {
+    match needed {
+        Some(needed) if had <= needed => format!("{had} of {}", count(needed, "look")),
+        Some(needed) => format!("{}, {needed} needed", count(had, "look")),
+        None => count(had, "look"),
+    }
+}
+
+/// Returns how many looks the work needs; nothing before there is any, or where nobody counts them.
+pub(crate) fn looks_needed(state: &BubbleState) -> Option<u32> {
+    let needed = || state.policy().looks_needed(state.facts());
+    state.evidence.snapshot.as_ref().map(|_| needed()).filter(|needed| *needed > 0)
+}
+
+/// Returns what is known of a finding beside its state: "unproven", "upheld by claude".
+pub fn asides(row: &Row, kind: BubbleKind) -> Vec<String> {
+    let fix = row.fix_evidence().filter(|_| kind != BubbleKind::Document);
+    let fix = fix.map(|fix| if fix.shown { "shown" } else { "unproven" }.to_owned());
+    let ruling = row.ruling.as_ref().map(|(ruling, by)| match row.state {
+        RowState::Dismissed => format!("by {by}"),
+        _ => format!("{ruling} by {by}"),
+    });
+    fix.into_iter().chain(ruling).collect()
 }
 
 /// Returns "2 files +10 -1" for so many files, lines added and lines removed.

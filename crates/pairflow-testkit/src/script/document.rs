@@ -243,6 +243,26 @@ fn running_stops() -> Vec<Stop> {
             "RUNNING: the implementer has the turn, and a finding is open",
             format!("{reviewing}\nclaude: pass P1 'no rollback'"),
         ),
+        stop(
+            "RUNNING: the test of a fix is owed",
+            format!(
+                "{reviewing}\nclaude: pass P1 'no rollback'\ncodex edits a.rs\ncodex: pass fixes F1 (hold)\nstep\nstep"
+            ),
+        ),
+        stop(
+            "RUNNING: the test of a fix that failed on this tree before is owed",
+            format!(
+                "{reviewing}\nclaude: pass P1 'no rollback'\ncodex edits a.rs\nF1 fails after\ncodex: pass fixes F1\n\
+                 codex: pass 'again' fixes F1 (hold)\nstep"
+            ),
+        ),
+        stop(
+            "RUNNING: the judge has the turn",
+            format!(
+                "{reviewing}\nclaude: pass P1 'no rollback'\ncodex: pass disputes F1 'no'\nclaude: pass reopens F1"
+            ),
+        ),
+        stop("RUNNING: acceptance tests are written", format!("given thorough\n{running}")),
         stop("RUNNING: the implementer has the turn, because a check fails", format!("test fails\n{reviewing}")),
         stop("RUNNING: the last review that a document needs is owed its snapshot", format!("{document} (hold)")),
         stop("RUNNING: paused", format!("{running}\nhuman: pause")),
@@ -278,6 +298,13 @@ fn waiting_stops() -> Vec<Stop> {
         ),
         stop("WAITING_HUMAN: tie-break", last),
         stop("WAITING_HUMAN: a finding asks to undo an earlier one", undone),
+        stop(
+            "WAITING_HUMAN: the implementer disputes what a judge upheld",
+            format!(
+                "{reviewing}\nclaude: pass P1 'no lock'\ncodex: pass disputes F1 'no'\nclaude: pass reopens F1\n\
+                 claude: upholds F1\ncodex: pass disputes F1 'still no'"
+            ),
+        ),
         stop("WAITING_HUMAN: a document has to be understood", document),
         stop("WAITING_HUMAN: a check could not be run", format!("test cannot run\n{reviewing}")),
     ]

@@ -7,7 +7,7 @@ use pairflow_core::bubble::{
     BubbleState, KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, VerdictStand, advance, next_deadline, owed,
     recompute, recompute_verdicts,
 };
-use pairflow_core::facts::{Outcome, Severity};
+use pairflow_core::facts::{FileChange, Outcome, Severity};
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{
@@ -185,8 +185,12 @@ fn commit_was_approved(log: &[Envelope]) -> bool {
 #[derive(Default)]
 struct Shown {
     tree: Option<TreeId>,
-    /// Who reviewed this tree last, one after the other, without a blocking finding.
+    /// Who reviewed this tree without a blocking finding.
     clean: Vec<AgentId>,
+    /// How many reviews there were in all.
+    looks: u64,
+    /// The fewest that the newest tree needs.
+    needed: u64,
     /// Whether the next tree differs from this one by the base alone.
     base_only: bool,
     /// The checks that passed on this tree, or that the person called not available.
@@ -199,7 +203,7 @@ struct Shown {
     failing: BTreeSet<FindingId>,
     /// The findings that the person waived.
     waived: BTreeSet<FindingId>,
-    questions: BTreeMap<MsgId, QuestionKind>,
+    questions: BTreeMap<MsgId, (QuestionKind, Vec<FindingId>)>,
     understood: Option<TreeId>,
 }
 
@@ -242,9 +246,11 @@ impl Shown {
             Party::Agent(by) => Some(by),
             _ => None,
         };
+        let looks = self.looks + u64::from(claims.is_some());
         let reviews: Vec<_> = self.clean.iter().chain(claims).collect();
         let agents: BTreeSet<_> = reviews.iter().collect();
-        agents.len() >= 2 || (state.rules.agents.same_model() && reviews.len() >= 2)
+        let enough = agents.len() >= 2 || (state.rules.agents.same_model() && reviews.len() >= 2);
+        enough && looks >= self.needed.max(u64::from(state.rules.min_looks))
     }
 
     fn blocks(&self, id: FindingId) -> bool {
@@ -259,10 +265,13 @@ impl Shown {
             (Body::Evidence(fact), _) => self.measured(fact),
             (Body::Control(control), _) => self.spare(control),
             (Body::HumanQuestion(question), _) => {
-                self.questions.insert(envelope.id.clone(), question.kind);
+                self.questions.insert(envelope.id.clone(), (question.kind, question.findings.clone()));
             }
             (Body::HumanReply(reply), _) => self.answered(event.in_reply_to.as_ref(), reply),
-            (Body::Convergence(_), Party::Agent(by)) => self.clean.push(by.clone()),
+            (Body::Convergence(_), Party::Agent(by)) => {
+                self.looks += 1;
+                self.clean.push(by.clone());
+            }
             // Where a person wants something else, or a merge of the base changes the work, the reviews begin anew.
             (Body::ApprovalDecision(it), _) if it.decision == GateDecision::Approve => {}
             (Body::ApprovalDecision(_) | Body::Lifecycle(Lifecycle::Updated { same_patch: false, .. }), _) => {
@@ -288,7 +297,7 @@ impl Shown {
         for id in &pass.answers.retracted {
             self.failing.remove(id);
         }
-        let Some(findings) = &pass.findings else { return };
+        let Some(findings) = pass.findings.as_ref() else { return };
         for (id, severity) in findings.iter().filter_map(|finding| Some((finding.id?, finding.severity))) {
             let worst = self.worst.entry(id).or_insert(severity);
             if severity.blocks() && severity < *worst {
@@ -299,16 +308,28 @@ impl Shown {
         }
         let named = findings.iter().filter_map(|finding| finding.id).chain(pass.answers.reopened.iter().copied());
         let blocked = named.into_iter().any(|id| self.blocks(id));
-        if findings.iter().any(|finding| finding.blocker) {
-            // An implementer's hand-over is no review.
+        if pass.acceptance || findings.iter().any(|finding| finding.blocker) {
+            // Neither an implementer's hand-over nor acceptance tests are a review.
             return;
         }
-        if blocked { self.clean.clear() } else { self.clean.push(by.clone()) }
+        self.looks += 1;
+        // A later review of the same tree that is not clean takes nothing from an earlier one; what it found stays open.
+        if !blocked {
+            self.clean.push(by.clone());
+        }
     }
 
     fn measured(&mut self, fact: &Evidence) {
         match fact {
-            Evidence::Snapshot { snapshot } => self.on(&snapshot.tree),
+            Evidence::Snapshot { snapshot } => {
+                let lines = |file: &FileChange| file.added.unwrap_or(51) + file.removed.unwrap_or(0);
+                self.needed = match snapshot.changed.iter().map(lines).sum::<u64>() {
+                    0..=50 => 2,
+                    51..=400 => 3,
+                    _ => 4,
+                };
+                self.on(&snapshot.tree);
+            }
             Evidence::Receipt { receipt } => mark(&mut self.passed, &receipt.check, receipt.outcome.passed()),
             Evidence::NotAvailable { check, .. } => mark(&mut self.passed, check, true),
             Evidence::Reproduced { finding, receipt } => {
@@ -339,9 +360,11 @@ impl Shown {
     }
 
     fn answered(&mut self, question: Option<&MsgId>, reply: &Reply) {
-        let kind = question.and_then(|id| self.questions.remove(id));
-        if kind == Some(QuestionKind::Comprehension) && reply.decision == Some(Decision::Accept) {
-            self.understood.clone_from(&self.tree);
+        let Some((kind, findings)) = question.and_then(|id| self.questions.remove(id)) else { return };
+        match reply.decision {
+            Some(Decision::Accept) if kind == QuestionKind::Comprehension => self.understood.clone_from(&self.tree),
+            Some(Decision::SideWithImplementer) => self.waived.extend(findings),
+            _ => {}
         }
     }
 }

@@ -3,10 +3,13 @@
 use std::collections::VecDeque;
 
 use pairflow_core::bubble::{Command, HeadSeen, PassCommand};
-use pairflow_core::facts::{Answers, Dispute, Explanation, Finding, Outcome, Seat, Severity, Step, StepName};
+use pairflow_core::facts::{
+    AcceptanceFile, AcceptanceTests, Answers, Dispute, Explanation, Finding, FixTest, Judgement, Outcome, Ruling, Seat,
+    Severity, Step, StepName,
+};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId};
 use pairflow_core::log::{Decision, Intent, RetryKey, Waivable};
-use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind};
+use pairflow_core::rules::{Agents, BubbleKind, Check, ChecksIn, ContextMode, DriverKind, ReviewDepth};
 
 use super::run::{ScriptRun, Sent, check_named};
 
@@ -84,6 +87,10 @@ impl ScriptRun {
             "no" if words.take("checks") => self.rules.checks.clear(),
             "manual" => self.rules.manual_checks.push(words.need_quoted("what to try by hand")),
             "risk" => self.rules.risk = words.list(),
+            "thorough" => self.rules.review_depth = ReviewDepth::Thorough,
+            "min_looks" => self.rules.min_looks = number(words),
+            // How many lines each changed file adds.
+            "lines" => self.world.lines = number(words).into(),
             "document" => {
                 self.rules.kind = BubbleKind::Document;
                 self.rules.checks = Check::of_documents();
@@ -102,8 +109,10 @@ impl ScriptRun {
 
     fn agent(&mut self, name: &str, words: &mut Words) -> Sent {
         let by = agent(name, words);
-        let command = match words.need("pass, converged or asks").as_str() {
+        let command = match words.need("pass, judges, converged or asks").as_str() {
             "pass" => self.pass(by, words),
+            "upholds" => judge(by, Ruling::Upheld, words),
+            "dismisses" => judge(by, Ruling::Dismissed, words),
             "converged" => Command::Converged {
                 by,
                 summary: words.quoted().unwrap_or_else(|| "no blocking finding is left".to_owned()),
@@ -163,7 +172,8 @@ impl ScriptRun {
         let tree = self.state.returned_to(&by).is_some().then(|| self.world.tree());
         let key = words.after("key").map(RetryKey);
         let plain = PassCommand { insists, tree, key, ..PassCommand::new(by, summary, head) };
-        let plain = PassCommand { explanation, steps, blockers, ..plain };
+        let (acceptance, no_acceptance) = (acceptance(words), words.take("unaccepted"));
+        let plain = PassCommand { explanation, steps, blockers, acceptance, no_acceptance, ..plain };
         Command::Pass(PassCommand { refs, intent, findings, answers, discuss, ..plain })
     }
 
@@ -226,11 +236,13 @@ impl ScriptRun {
 
     fn reply(&self, words: &mut Words) -> Command {
         let message = words.quoted().unwrap_or_default();
-        let decision = match (words.take("accept"), words.take("continue")) {
-            (true, _) => Some(Decision::Accept),
-            (_, true) => Some(Decision::Continue),
-            _ => None,
-        };
+        let known = [
+            ("accept", Decision::Accept),
+            ("continue", Decision::Continue),
+            ("side-with-finding", Decision::SideWithFinding),
+            ("side-with-implementer", Decision::SideWithImplementer),
+        ];
+        let decision = known.into_iter().find_map(|(word, decision)| words.take(word).then_some(decision));
         // `to 2` names the second open question, `to msg_…` one that may not be open.
         let question = words.after("to").map(|which| match which.parse::<usize>() {
             Ok(nth) => self.state.gate.questions.get(nth - 1).map_or(MsgId(which), |open| open.id.clone()),
@@ -345,12 +357,29 @@ impl ScriptRun {
     }
 }
 
-/// The check that is meant: `test fails`, `test fails on base`, `test fails afresh`.
+/// The check that is meant: `test fails`, `test fails on base`, `test fails afresh`; `F1 passes before`: the test of the fix
+/// of F1 on the tree before the fix.
 fn placed(check: &str, words: &mut Words) -> String {
-    if words.take("afresh") {
-        return format!("{check} fresh");
+    for (word, place) in [("afresh", "fresh"), ("before", "before"), ("after", "after")] {
+        if words.take(word) {
+            return format!("{check} {place}");
+        }
     }
     if words.take("on") && words.take("base") { format!("{check} base") } else { check.to_owned() }
+}
+
+/// `upholds F1 'why'`, `dismisses F1 'why'`.
+fn judge(by: AgentId, ruling: Ruling, words: &mut Words) -> Command {
+    let finding = row(&words.need("F1, F2, …"), words);
+    let reason = words.quoted().unwrap_or_else(|| "the code says so".to_owned());
+    Command::Judge { by, judgement: Judgement { finding, ruling, reason }, key: words.after("key").map(RetryKey) }
+}
+
+/// `accepts './run' tests/a.py,tests/b.py`: acceptance tests from the task alone.
+fn acceptance(words: &mut Words) -> Option<AcceptanceTests> {
+    let run = words.take("accepts").then(|| words.need_quoted("the command of the acceptance tests"))?;
+    let file = |path: &String| AcceptanceFile { path: path.clone(), content: "artifact://acceptance/0".to_owned() };
+    Some(AcceptanceTests { run, files: words.list().iter().map(file).collect() })
 }
 
 /// What follows a finding: `at a.rs:3`, `class security`, `by './repro'`, `late`, `undoes F1`,
@@ -369,12 +398,21 @@ fn finding(mut finding: Finding, words: &mut Words) -> Finding {
     finding
 }
 
-/// `fixes F1`, `disputes F2 'why'`, `confirms F1`, `reopens F1`, `retracts F1`, as often as they come.
+/// `fixes F1`, `disputes F2 'why'`, `confirms F1`, `reopens F1`, `retracts F1`, as often as they come. A fix names its test,
+/// unless the line says `untested` or `untestable 'why'`.
 fn answers(words: &mut Words) -> Answers {
     let mut answers = Answers::default();
     loop {
         if let Some(name) = words.after("fixes") {
-            answers.fixed.push(row(&name, words));
+            let finding = row(&name, words);
+            answers.fixed.push(finding);
+            if words.take("untestable") {
+                answers.untestable.push(Dispute { finding, reason: words.need_quoted("why there is no test") });
+            } else if !words.take("untested") {
+                let command =
+                    if words.take("by") { words.need_quoted("the test") } else { format!("./test {finding}") };
+                answers.tests.push(FixTest { finding, command });
+            }
         } else if let Some(name) = words.after("disputes") {
             let finding = row(&name, words);
             answers.disputed.push(Dispute { finding, reason: words.quoted().unwrap_or_default() });

@@ -1,13 +1,15 @@
 //! One command of each kind, made to fit a given state as well as it can.
 
 use pairflow_core::bubble::{
-    BubbleState, Command, HeadSeen, Hindrance, PassCommand, Stage, WorktreeSeen, found_author, missing_checks,
+    BubbleState, Command, HeadSeen, Hindrance, PassCommand, Stage, WorktreeSeen, fixes_to_test, found_author,
+    missing_checks,
 };
 use pairflow_core::facts::Seat;
 use pairflow_core::facts::{CheckPlace, Outcome, Receipt, Snapshot};
-use pairflow_core::facts::{Explanation, Finding, Severity};
+use pairflow_core::facts::{Explanation, Finding, Judgement, Ruling, Severity};
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{CommitIdentity, Decision, Ground, Person, Waivable, WorkspaceRecord};
+use pairflow_core::policy::FixToTest;
 use pairflow_core::time::{Moment, Timestamp};
 
 /// A command with a name for tables, and the moment at which it is sent.
@@ -62,7 +64,16 @@ fn of_agents(state: &BubbleState) -> Vec<(&'static str, Command)> {
         ("converged", converged(state, holder, Some(explained()))),
         ("converged-unexplained", converged(state, holder, None)),
         ("converged-out-of-turn", converged(state, other, Some(explained()))),
+        ("judge", judge(state, holder)),
+        ("judge-out-of-turn", judge(state, other)),
     ]
+}
+
+/// The dispute that waits is decided; without one, the first finding.
+fn judge(state: &BubbleState, by: &AgentId) -> Command {
+    let finding = state.rounds.contested.first().copied().unwrap_or_else(|| first_row(state));
+    let judgement = Judgement { finding, ruling: Ruling::Upheld, reason: "it holds".to_owned() };
+    Command::Judge { by: by.clone(), judgement, key: None }
 }
 
 fn of_people(state: &BubbleState) -> Vec<(&'static str, Command)> {
@@ -88,6 +99,8 @@ fn of_people(state: &BubbleState) -> Vec<(&'static str, Command)> {
         ("reply", reply(None)),
         ("reply-accept", reply(Some(Decision::Accept))),
         ("reply-continue", reply(Some(Decision::Continue))),
+        ("reply-side-with-finding", reply(Some(Decision::SideWithFinding))),
+        ("reply-side-with-implementer", reply(Some(Decision::SideWithImplementer))),
         ("approve", approve(state, seen(state))),
         ("approve-changed-worktree", approve(state, differs)),
         (
@@ -171,6 +184,9 @@ fn of_effects(state: &BubbleState) -> Vec<(&'static str, Command)> {
         ("reproduced", reproduced(state, Outcome::Passed)),
         ("reproduced-failed", reproduced(state, Outcome::Failed { exit: Some(1), timed_out: false })),
         ("reproduced-could-not", reproduced(state, Outcome::CouldNotCheck { why: "no such program".to_owned() })),
+        ("fix-tested", fix_tested(state, Some(Outcome::Passed))),
+        ("fix-tested-failed", fix_tested(state, Some(Outcome::Failed { exit: Some(1), timed_out: false }))),
+        ("fix-tested-not-red", fix_tested(state, None)),
         ("turn-ready", Command::TurnReady { turn: number, slices: 0 }),
         (
             "agent-session",
@@ -279,6 +295,17 @@ fn checked(state: &BubbleState, outcome: Outcome) -> Command {
 fn reproduced(state: &BubbleState, outcome: Outcome) -> Command {
     let (finding, command) = state.facts().to_reproduce().next().unwrap_or((FindingId(1), "./repro"));
     Command::Reproduced { finding, receipt: receipt(state, &finding.to_string(), command, outcome) }
+}
+
+/// The test of a fix was run: with the fix it came to `after`; without that, it already passed before.
+fn fix_tested(state: &BubbleState, after: Option<Outcome>) -> Command {
+    let usual = || FixToTest { finding: FindingId(1), command: "./test F1".to_owned(), before: tree(state) };
+    let fix = fixes_to_test(state).into_iter().next().unwrap_or_else(usual);
+    let ran = |outcome| receipt(state, &fix.finding.to_string(), &fix.command, outcome);
+    let red = after.is_some();
+    let before = if red { Outcome::Failed { exit: Some(1), timed_out: false } } else { Outcome::Passed };
+    let before = Receipt { tree: fix.before.clone(), ..ran(before) };
+    Command::FixTested { finding: fix.finding, before, after: after.map(ran) }
 }
 
 fn receipt(state: &BubbleState, check: &str, command: &str, outcome: Outcome) -> Receipt {

@@ -31,6 +31,8 @@ pub(super) struct World {
     pub commit_fails: Option<String>,
     /// Why the base cannot be merged.
     pub update_fails: Option<String>,
+    /// How many lines each changed file adds.
+    pub lines: u64,
     files: Files,
     cut_from: Files,
     base: Files,
@@ -50,6 +52,7 @@ impl World {
             start_fails: None,
             commit_fails: None,
             update_fails: None,
+            lines: 1,
             files: files.clone(),
             cut_from: files.clone(),
             base: files,
@@ -132,13 +135,13 @@ impl World {
     pub(super) fn snapshot(&mut self, author: Option<Party>, before: Option<&TreeId>, scope: &Scope) -> Snapshot {
         let tree = self.tree();
         let before = before.and_then(|tree| self.files_of(tree)).unwrap_or_else(|| self.cut_from.clone());
-        let changed = changes(&self.cut_from, &self.files);
+        let changed = changes(&self.cut_from, &self.files, self.lines);
         let outside = changed.iter().map(|file| &file.path).filter(|path| !scope.admits(path));
         Snapshot {
             commit: CommitId(format!("snapshot-of-{tree}")),
             r#ref: format!("refs/pairflow/demo/{tree}"),
             author,
-            since_last: changes(&before, &self.files),
+            since_last: changes(&before, &self.files, self.lines),
             out_of_scope: outside.cloned().collect(),
             changed,
             agent_head: None,
@@ -180,7 +183,7 @@ impl World {
         Receipt { outcome, tail, ..self.run(&check, &tree, CheckPlace::Checkout) }
     }
 
-    /// Runs the test of a fix: it fails before and passes after, unless the script says something else (`fix of F1 …`).
+    /// Runs the test of a fix: it fails before and passes after, unless the script says something else (`F1 passes before`).
     pub(super) fn test_fix(&self, fix: &FixToTest, tree: TreeId) -> (Receipt, Option<Receipt>) {
         let check = Check { name: format!("test of {}", fix.finding), command: fix.command.clone() };
         let said =
@@ -237,11 +240,11 @@ fn differing(before: &Files, after: &Files) -> BTreeSet<String> {
 }
 
 /// The changes from one tree to the other, as git lists them.
-fn changes(before: &Files, after: &Files) -> Vec<FileChange> {
+fn changes(before: &Files, after: &Files, lines: u64) -> Vec<FileChange> {
     let change = |path: String| {
         let (status, added, removed) = match (before.contains_key(&path), after.contains_key(&path)) {
-            (false, _) => ('A', 1, 0),
-            (true, true) => ('M', 1, 1),
+            (false, _) => ('A', lines, 0),
+            (true, true) => ('M', lines, 1),
             (true, false) => ('D', 0, 1),
         };
         FileChange { path, status, added: Some(added), removed: Some(removed) }

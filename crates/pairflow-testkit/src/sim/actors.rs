@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pairflow_core::bubble::{BubbleState, Command, HeadSeen, OpenQuestion, PassCommand, Phase, Turn};
-use pairflow_core::facts::{Answers, Class, Dispute, Explanation, Finding, Seat, Severity};
-use pairflow_core::ids::{AgentId, BubbleId};
+use pairflow_core::facts::{
+    AcceptanceFile, AcceptanceTests, Answers, Class, Dispute, Explanation, Finding, FixTest, Judgement, Ruling, Seat,
+    Severity,
+};
+use pairflow_core::ids::{AgentId, BubbleId, FindingId};
 use pairflow_core::log::{Decision, QuestionKind, RetryKey};
 use pairflow_engine::engine::{Applied, Bubble, ControlDir, Engine, EngineError, UserDirs};
 use pairflow_engine::store::{Log, Storage};
@@ -109,10 +112,30 @@ fn in_turn(state: &BubbleState, turn: &Turn, world: &World, rng: &mut Rng) -> Ac
             })
         }
         (5..=11, Seat::Implementer) => Act::Edit,
+        (_, Seat::Judge) => Act::Send(judge(state, by, rng)),
+        (_, Seat::Reviewer) if turn.acceptance => Act::Send(accept(state, by, rng)),
         (7..=11, Seat::Reviewer) => Act::Send(pass(state, by, Some(findings(rng)), rng)),
         (_, Seat::Reviewer) => Act::Send(pass(state, by, Some(Vec::new()), rng)),
-        (_, Seat::Implementer | Seat::Judge) => Act::Send(pass(state, by, None, rng)),
+        (_, Seat::Implementer) => Act::Send(pass(state, by, None, rng)),
     }
+}
+
+/// A judge decides on one of the disputes before it.
+fn judge(state: &BubbleState, by: AgentId, rng: &mut Rng) -> Command {
+    let contested = &state.rounds.contested;
+    let finding = contested.get(rng.below(contested.len().max(1))).copied().unwrap_or(FindingId(1));
+    let ruling = if rng.once_in(2) { Ruling::Upheld } else { Ruling::Dismissed };
+    Command::Judge { by, judgement: Judgement { finding, ruling, reason: words(rng) }, key: key(rng) }
+}
+
+/// An agent writes acceptance tests, or says that there can be none.
+fn accept(state: &BubbleState, by: AgentId, rng: &mut Rng) -> Command {
+    let Command::Pass(plain) = pass(state, by, None, rng) else { unreachable!("a hand-over is one") };
+    let file = AcceptanceFile { path: "tests/task.py".to_owned(), content: "artifact://acceptance/0".to_owned() };
+    let tests = AcceptanceTests { run: "./accept".to_owned(), files: vec![file] };
+    let no_acceptance = rng.once_in(4);
+    let acceptance = (!no_acceptance).then_some(tests);
+    Command::Pass(PassCommand { acceptance, no_acceptance, answers: Answers::default(), ..plain })
 }
 
 fn pass(state: &BubbleState, by: AgentId, findings: Option<Vec<Finding>>, rng: &mut Rng) -> Command {
@@ -133,7 +156,14 @@ fn answers(state: &BubbleState, by: &AgentId, reviews: bool, rng: &mut Rng) -> A
     let mut answers = Answers::default();
     for row in state.ledger.open() {
         match (reviews, rng.below(4)) {
-            (false, 0 | 1) => answers.fixed.push(row.id),
+            (false, 0 | 1) => {
+                answers.fixed.push(row.id);
+                match rng.below(3) {
+                    0 => answers.tests.push(FixTest { finding: row.id, command: "./fixed".to_owned() }),
+                    1 => answers.untestable.push(Dispute { finding: row.id, reason: words(rng) }),
+                    _ => {}
+                }
+            }
             (false, 2) => answers.disputed.push(Dispute { finding: row.id, reason: words(rng) }),
             (true, 0) if !row.proven() => answers.confirmed.push(row.id),
             (true, 1) => answers.reopened.push(row.id),
@@ -173,7 +203,12 @@ fn answer(state: &BubbleState, rng: &mut Rng) -> Act {
 
 fn reply(open: &OpenQuestion, rng: &mut Rng) -> Command {
     let decides = (open.kind.is_tie_break() || open.kind == QuestionKind::CouldNotCheck) && rng.once_in(2);
-    let decision = decides.then(|| if rng.once_in(3) { Decision::Continue } else { Decision::Accept });
+    let decision = decides.then(|| match rng.below(6) {
+        0 => Decision::SideWithFinding,
+        1 => Decision::SideWithImplementer,
+        2 => Decision::Continue,
+        _ => Decision::Accept,
+    });
     Command::Reply {
         message: words(rng),
         question: Some(open.id.clone()),

@@ -8,7 +8,7 @@ use pairflow_core::bubble::{BubbleState, Command, create, evolve, owed};
 use pairflow_core::ids::BubbleId;
 use pairflow_core::log::scan::End;
 use pairflow_core::log::{Envelope, Lifecycle};
-use pairflow_core::rules::{Agents, Check, DriverKind, Rules};
+use pairflow_core::rules::{Agents, Check, DriverKind, ReviewDepth, Rules};
 use pairflow_engine::clock::Clock;
 use pairflow_engine::engine::{Applied, EngineError};
 use pairflow_engine::store::{Loaded, Storage, StoreError};
@@ -451,6 +451,8 @@ fn rules(rng: &mut Rng) -> Rules {
         driver: if rng.once_in(2) { DriverKind::Script } else { DriverKind::External },
         checks: checks.collect(),
         manual_checks: vec!["log in twice".to_owned()],
+        review_depth: if rng.once_in(4) { ReviewDepth::Thorough } else { ReviewDepth::Standard },
+        min_looks: if rng.once_in(4) { 3 } else { 0 },
         ..Rules::default()
     }
 }

@@ -1,6 +1,8 @@
 //! `pairflow findings`: the ledger.
 
 use pairflow_core::findings::{ReproducerState, Row};
+use pairflow_core::rules::BubbleKind;
+use pairflow_core::view::asides;
 use pairflow_core::view::ledger::{LedgerShown, SCHEMA};
 
 use super::{App, Args, BubbleArg, CommandEntry, CommandError, Grid, Out, TextLine, Tone, anyone, command};
@@ -35,14 +37,14 @@ fn run(args: FindingsArgs, app: &App, out: &mut Out) -> Result<(), CommandError>
         return out.line(format_args!("There are no findings in bubble {}", state.id));
     }
     if args.history {
-        return state.ledger.rows.iter().try_for_each(|row| history(out, row));
+        return state.ledger.rows.iter().try_for_each(|row| history(out, row, state.rules.kind));
     }
     let mut grid = Grid::new(&["ID", "SEV", "STATE", "WHERE", "FINDING"]);
     for row in &state.ledger.rows {
         let cells = [
             (Tone::Strong, row.id.to_string()),
             (paint(row), row.severity.to_string()),
-            (Tone::Plain, stand(row)),
+            (Tone::Plain, stand(row, state.rules.kind)),
             (Tone::Faint, place(row)),
             (Tone::Plain, row.title.clone()),
         ];
@@ -64,7 +66,7 @@ fn paint(row: &Row) -> Tone {
 }
 
 /// Returns the state of a finding in a few words.
-fn stand(row: &Row) -> String {
+fn stand(row: &Row, kind: BubbleKind) -> String {
     let closed = if row.settled && matches!(row.state.name(), "fixed" | "disputed") { ", closed" } else { "" };
     let late = if row.late() { ", late" } else { "" };
     let proof = match row.reproducer.as_ref().map(|one| one.stand) {
@@ -74,7 +76,8 @@ fn stand(row: &Row) -> String {
         None if row.withdrawn > 0 => ", reproducer withdrawn",
         Some(ReproducerState::Pending) | None => "",
     };
-    format!("{}{closed}{late}{proof}", row.stands())
+    let asides: String = asides(row, kind).iter().map(|aside| format!(", {aside}")).collect();
+    format!("{}{closed}{late}{proof}{asides}", row.stands())
 }
 
 fn place(row: &Row) -> String {
@@ -85,9 +88,16 @@ fn place(row: &Row) -> String {
     }
 }
 
-fn history(out: &mut Out, row: &Row) -> Result<(), CommandError> {
+fn history(out: &mut Out, row: &Row, kind: BubbleKind) -> Result<(), CommandError> {
     let head = format!("{} {} {}", row.id, row.severity, row.title);
-    out.paint(&TextLine::new().add(paint(row), head).add(Tone::Faint, format!("  {}  {}", stand(row), place(row))))?;
+    out.paint(
+        &TextLine::new().add(paint(row), head).add(Tone::Faint, format!("  {}  {}", stand(row, kind), place(row))),
+    )?;
+    let fix = row.fix_evidence().filter(|_| kind != BubbleKind::Document);
+    if let Some(fix) = fix {
+        let shown = if fix.shown { "fix shown" } else { "fix not shown" };
+        out.paint(&TextLine::new().add(Tone::Plain, format!("    {shown}: {}", fix.why)))?;
+    }
     for text in [&row.detail, &row.suggestion].into_iter().filter(|text| !text.trim().is_empty()) {
         out.paint(&TextLine::new().add(Tone::Plain, format!("    {text}")))?;
     }

@@ -32,6 +32,14 @@ pub(super) fn hold_round(state: &mut BubbleState) {
     rounds.round -= 1;
     rounds.spent.rounds = rounds.spent.rounds.saturating_sub(1);
     rounds.stage = RoundStage::AwaitingNext;
+    let kept = rounds
+        .history
+        .last()
+        .is_some_and(|last| last.implementer == rounds.seats.implementer && last.reviewer == rounds.seats.reviewer);
+    if !kept {
+        // The agents had swapped for the looks of the round before.
+        seat(state, state.rounds.seats.clone());
+    }
 }
 
 /// Begins the round that a person was asked about.

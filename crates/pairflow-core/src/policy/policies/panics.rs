@@ -53,6 +53,10 @@ impl Policy for Panics {
         panic!("a policy was asked for its most looks")
     }
 
+    fn looks_needed(&self, _: Facts<'_>) -> u32 {
+        panic!("a policy was asked how many looks the work needs")
+    }
+
     fn after_change(&self, _: Facts<'_>, _: &Judged, _: bool) -> Conclusion {
         panic!("a policy was asked about a change")
     }

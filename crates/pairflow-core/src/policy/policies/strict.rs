@@ -16,6 +16,8 @@ use crate::policy::seam::{concluded, send_back};
 use crate::policy::{After, Conclusion, Facts, Look, Policy, Unmet, questions};
 use crate::rules::ReviewDepth;
 
+/// So many clean reviews are needed at least.
+const CLEAN_REVIEWS: u32 = 2;
 /// After so many looks, open minor findings do not keep a review from being clean.
 const MINOR_LOOKS: u32 = 2;
 
@@ -34,6 +36,7 @@ impl Policy for Strict {
     fn after_work(&self, facts: Facts<'_>) -> After {
         let mut why = facts.failing();
         why.extend(facts.fixes_not_shown());
+        why.extend(facts.decided_by_person());
         match why.is_empty() {
             true if self.reviews_suffice(facts) => concluded(facts, NextTurn::Accept, vec![Reason::ReviewsSuffice]),
             true => After::Review,
@@ -84,6 +87,10 @@ impl Policy for Strict {
         reasons
     }
 
+    fn looks_needed(&self, facts: Facts<'_>) -> u32 {
+        looks_needed(facts)
+    }
+
     fn tests_fixes(&self) -> bool {
         true
     }
@@ -92,7 +99,9 @@ impl Policy for Strict {
         let missing = || Unmet::Reviews { by: facts.streak.iter().map(|review| review.agent.clone()).collect() };
         let reviews = (!agents_suffice(facts)).then(missing);
         let (had, needed) = (facts.looks, looks_needed(facts));
-        let looks = (had < needed).then_some(Unmet::Looks { had, needed });
+        // Looks that the missing clean reviews bring anyway are not named beside them.
+        let coming = if facts.streak.is_empty() { CLEAN_REVIEWS } else { u32::from(reviews.is_some()) };
+        let looks = (had + coming < needed).then_some(Unmet::Looks { had, needed });
         let minor = Some(facts.open_minor()).filter(|rows| had <= MINOR_LOOKS && !rows.is_empty());
         let alternation = (!alternated(facts)).then_some(Unmet::NoAlternation);
         let findings = facts.unmet_findings().chain(minor.map(Unmet::MinorOpen));
@@ -133,9 +142,16 @@ fn after_objections(facts: Facts<'_>, look: &Look<'_>, mut reasons: Vec<Reason>)
     let mut seats = first_seats(facts);
     if next == NextTurn::Judge {
         reasons.push(Reason::Contested { findings: contested });
-        seats.judge.clone_from(&facts.rules.agents.second_reviewer);
+        seats.judge = third_agent(facts);
     }
     Conclusion { clean: None, keeps_clean, next, seats, reasons }
+}
+
+/// The agent that holds neither seat, if there is one.
+fn third_agent(facts: Facts<'_>) -> Option<AgentId> {
+    let seats = &facts.rounds.seats;
+    let free = |agent: &&AgentId| **agent != seats.implementer && **agent != seats.reviewer;
+    facts.rules.agents.all().find(free).cloned()
 }
 
 /// Whether clean reviews of one tree are by enough agents.

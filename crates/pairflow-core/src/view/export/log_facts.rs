@@ -54,8 +54,8 @@ pub struct Patches {
 pub struct LogFacts {
     timeline: TimelineState,
     pub(super) rows: Newest<TimelineRow>,
-    /// The checks that pairflow ran, and the reproducers with the findings that they belong to.
-    pub(super) receipts: Newest<Logged<(Option<FindingId>, Receipt)>>,
+    /// What pairflow ran.
+    pub(super) receipts: Newest<Logged<(RunKind, Receipt)>>,
     pub(super) hand_overs: Newest<Logged<HandOver>>,
     pub(super) asked: Newest<AskedQuestion>,
     pub(super) decisions: Newest<Logged<ApprovalDecision>>,
@@ -83,10 +83,25 @@ pub(super) struct Logged<T> {
     pub(super) said: T,
 }
 
+/// What pairflow ran something for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RunKind {
+    /// A check.
+    Check,
+    /// The reproducer of a finding.
+    Reproducer(FindingId),
+    /// The test of a fix, on the tree without the fix.
+    WithoutFix(FindingId),
+    /// The test of a fix, on the tree with it.
+    WithFix(FindingId),
+}
+
 /// A hand-over in the agent's own words.
 #[derive(Debug, Clone)]
 pub(super) struct HandOver {
     pub(super) seat: Seat,
+    /// Whether it hands over acceptance tests, and no review.
+    pub(super) acceptance: bool,
     pub(super) summary: String,
     pub(super) findings: Vec<Finding>,
     pub(super) answers: Answers,
@@ -137,6 +152,7 @@ impl LogFacts {
                 envelope,
                 HandOver {
                     seat: self.state().phase.turn().map_or(Seat::Implementer, |turn| turn.seat),
+                    acceptance: pass.acceptance,
                     summary: pass.summary.clone(),
                     findings: pass.findings.clone().unwrap_or_default(),
                     answers: pass.answers.clone(),
@@ -145,14 +161,19 @@ impl LogFacts {
             // pairflow's own conclusion is no hand-over.
             Body::Convergence(claim) if matches!(envelope.event.sender, Party::Agent(_)) => {
                 let (summary, answers) = (claim.summary.clone(), Answers::default());
-                let said = HandOver { seat: Seat::Reviewer, summary, findings: Vec::new(), answers };
+                let said = HandOver { seat: Seat::Reviewer, acceptance: false, summary, findings: Vec::new(), answers };
                 self.hand_overs.push(logged(envelope, said));
             }
             Body::Evidence(Evidence::Receipt { receipt }) => {
-                self.receipts.push(logged(envelope, (None, receipt.clone())));
+                self.receipts.push(logged(envelope, (RunKind::Check, receipt.clone())));
             }
             Body::Evidence(Evidence::Reproduced { finding, receipt }) => {
-                self.receipts.push(logged(envelope, (Some(*finding), receipt.clone())));
+                self.receipts.push(logged(envelope, (RunKind::Reproducer(*finding), receipt.clone())));
+            }
+            Body::Evidence(Evidence::FixTested { finding, before, after }) => {
+                self.receipts.push(logged(envelope, (RunKind::WithoutFix(*finding), before.clone())));
+                let with = after.iter().map(|after| logged(envelope, (RunKind::WithFix(*finding), after.clone())));
+                with.for_each(|run| self.receipts.push(run));
             }
             Body::Evidence(Evidence::Snapshot { snapshot }) => self.snapshot(&snapshot.tree),
             Body::HumanQuestion(question) => {

@@ -10,7 +10,7 @@ use crate::view::export::text::{PageContext, PageLinks, SafeText, blocks, inline
 use crate::view::export::{changes, sections};
 use crate::view::package::references::statements;
 use crate::view::patch;
-use crate::view::words::{changes as counts, one_line, title, weakened};
+use crate::view::words::{changes as counts, looks, one_line, title, weakened};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -202,6 +202,10 @@ fn certified(page: &PageContext<'_>, it: &Certificate) -> Markup {
                 }
                 @if it.reviews.is_empty() { li { "nobody: a person decided" } }
             } }
+            @if it.looks_needed > 0 {
+                dt { "Looks" }
+                dd { (looks(it.looks, Some(it.looks_needed))) }
+            }
             @if it.checks.is_empty() {
                 dt { "Checks" }
                 dd.dim { "none are configured" }

@@ -9,18 +9,19 @@ use crate::facts::{Finding, Outcome, Receipt, Seat};
 use crate::findings::{ReproducerState, Row};
 use crate::ids::{FindingId, Party};
 use crate::log::{ApprovalDecision, Decision, GateDecision, QuestionKind};
+use crate::rules::BubbleKind;
 use crate::view::Tone;
 use crate::view::export::changes::DiffBudget;
-use crate::view::export::log_facts::{AskedQuestion, HandOver, Logged};
+use crate::view::export::log_facts::{AskedQuestion, HandOver, Logged, RunKind};
 use crate::view::export::text::{
     PageContext, SafeText, blocks, finding_anchor, inline, link, message_anchor, moment, pill, receipt_anchor,
 };
 use crate::view::patch::{self, FilePatch};
 use crate::view::timeline::TimelineRow;
-use crate::view::words::{called, count, ended, seconds};
+use crate::view::words::{asides, called, count, ended, seconds};
 
-/// A check or a reproducer that pairflow ran.
-type LoggedReceipt = Logged<(Option<FindingId>, Receipt)>;
+/// Something that pairflow ran.
+type LoggedReceipt = Logged<(RunKind, Receipt)>;
 
 /// How many characters of the last lines of an output are shown.
 const TAIL: usize = 8_000;
@@ -106,7 +107,11 @@ fn finding_row(page: &PageContext<'_>, row: &Row) -> Markup {
         tr class=[row.is_open().then_some("open")] id=(anchor) {
             td { (link(Some("id"), &anchor, &row.id.to_string())) }
             td { (pill(severity, &row.severity.to_string())) }
-            td { (pill(state, row.stands())) @if row.settled { " " span.dim { "closed" } } }
+            td {
+                (pill(state, row.stands()))
+                @if row.settled { " " span.dim { "closed" } }
+                @for aside in asides(row, page.export.facts.state().rules.kind) { " " span.dim { (SafeText(&aside)) } }
+            }
             td {
                 p.title { (inline(&row.title, &page.links)) }
                 (origin(page, row))
@@ -156,6 +161,10 @@ fn history(page: &PageContext<'_>, row: &Row) -> Markup {
                         ReproducerState::Dropped => " did not show the fault, and no longer counts",
                     }
                 }
+            }
+            @if let Some(fix) = row.fix_evidence().filter(|_| page.export.facts.state().rules.kind != BubbleKind::Document) {
+                h4 { @if fix.shown { "Its fix is shown" } @else { "Its fix is not shown" } }
+                p { (inline(&fix.why, &page.links)) }
             }
             ol.history {
                 @for change in &row.history {
@@ -236,6 +245,7 @@ fn hand_over(page: &PageContext<'_>, it: &Logged<HandOver>) -> Markup {
             p.who {
                 b { (called(&it.by)) }
                 @match it.said.seat {
+                    _ if it.said.acceptance => " writes acceptance tests ",
                     Seat::Implementer => " hands over ",
                     Seat::Reviewer if it.said.findings.is_empty() => " reviews ",
                     Seat::Reviewer => " finds ",
@@ -258,7 +268,7 @@ fn runs(page: &PageContext<'_>, round: u32, between: Range<u64>) -> Markup {
     let runs: Vec<_> = runs.filter(|run| run.round == round && between.contains(&run.seq)).collect();
     html! {
         @if !runs.is_empty() {
-            p.ran { @for run in runs { (link(None, &receipt_anchor(run.seq), &name(run))) " " (outcome(run)) " " } }
+            p.ran { @for run in runs { (link(None, &run_anchor(run), &name(run))) " " (outcome(run)) " " } }
         }
     }
 }
@@ -296,18 +306,24 @@ pub(super) fn receipts(page: &PageContext<'_>) -> Markup {
 }
 
 fn receipt(run: &LoggedReceipt) -> Markup {
-    let (finding, receipt) = &run.said;
+    let (kind, receipt) = &run.said;
+    let about = match kind {
+        RunKind::Check => None,
+        RunKind::Reproducer(id) => Some((", reproducer of ", *id)),
+        RunKind::WithoutFix(id) => Some((", without the fix of ", *id)),
+        RunKind::WithFix(id) => Some((", with the fix of ", *id)),
+    };
     let tail = receipt.tail.trim_end();
     let from = tail.char_indices().rev().nth(TAIL - 1).map_or(0, |(at, _)| at);
     html! {
-        details.receipt id=(receipt_anchor(run.seq)) {
+        details.receipt id=(run_anchor(run)) {
             summary {
                 (outcome(run)) " " b { (SafeText(&name(run))) } " " code { (SafeText(&receipt.command)) } " "
                 span.dim { "round " (run.round) ", tree " (SafeText(receipt.tree.short())) ", " (seconds(receipt.duration_ms)) }
             }
             p {
                 (SafeText(&ended(receipt)))
-                @if let Some(id) = finding { ", reproducer of " (finding_link(*id)) }
+                @if let Some((words, id)) = about { (words) (finding_link(id)) }
                 @if let Some(output) = &receipt.output { ". All of its output is " code { (SafeText(output)) } }
             }
             @if tail.is_empty() { p.dim { "It printed nothing." } } @else { pre { (SafeText(&tail[from..])) } }
@@ -315,16 +331,27 @@ fn receipt(run: &LoggedReceipt) -> Markup {
     }
 }
 
+/// The anchor of a run. The test of a fix runs twice in one line of the log.
+fn run_anchor(run: &LoggedReceipt) -> String {
+    let second = if matches!(run.said.0, RunKind::WithFix(_)) { "-with-fix" } else { "" };
+    format!("{}{second}", receipt_anchor(run.seq))
+}
+
 fn name(run: &LoggedReceipt) -> String {
-    run.said.0.map_or_else(|| run.said.1.check.clone(), |id| format!("reproducer of {id}"))
+    match run.said.0 {
+        RunKind::Check => run.said.1.check.clone(),
+        RunKind::Reproducer(id) => format!("reproducer of {id}"),
+        RunKind::WithoutFix(id) => format!("test of {id} without its fix"),
+        RunKind::WithFix(id) => format!("test of {id} with its fix"),
+    }
 }
 
 /// How a run ended. A reproducer that fails does what it is for.
 fn outcome(run: &LoggedReceipt) -> Markup {
     match (&run.said.1.outcome, run.said.0) {
         (Outcome::Passed, _) => pill("good", "passed"),
-        (Outcome::Failed { .. }, Some(_)) => pill("warn", "fails"),
-        (Outcome::Failed { .. }, None) => pill("bad", "failed"),
+        (Outcome::Failed { .. }, RunKind::Reproducer(_) | RunKind::WithoutFix(_)) => pill("warn", "fails"),
+        (Outcome::Failed { .. }, RunKind::Check | RunKind::WithFix(_)) => pill("bad", "failed"),
         (Outcome::CouldNotCheck { .. }, _) => pill("warn", "could not run"),
     }
 }

@@ -9,7 +9,7 @@ use crate::gates::diff::LineRange;
 use crate::ids::FindingId;
 use crate::safe::safe;
 use crate::time::Timestamp;
-use crate::view::export::log_facts::{Export, LogFacts};
+use crate::view::export::log_facts::{Export, LogFacts, RunKind};
 use crate::view::package::references::{KnownReferences, Reference, Target, item};
 use crate::view::patch::FilePatch;
 
@@ -161,7 +161,7 @@ impl<'a> PageLinks<'a> {
     /// Reads off what there is to link to; only what is on the page is.
     pub(super) fn of(facts: &'a LogFacts, whole: &'a [FilePatch<'a>]) -> Self {
         let hunks = |file: &FilePatch<'_>| file.hunks.iter().map(|hunk| hunk.header.new).collect();
-        let checks = facts.receipts.list.iter().filter(|run| run.said.0.is_none());
+        let checks = facts.receipts.list.iter().filter(|run| run.said.0 == RunKind::Check);
         Self {
             known: KnownReferences::of(facts.state()),
             files: whole.iter().zip(1..).map(|(file, number)| (file.path.as_str(), (number, hunks(file)))).collect(),

@@ -1,11 +1,11 @@
 //! What each part of the view says.
 
-use crate::bubble::{BubbleState, Phase, Stage, missing_checks};
+use crate::bubble::{BubbleState, Phase, Stage, Turn, fixes_to_test, missing_checks};
 use crate::facts::{CheckPlace, RowState, Seat, Severity};
 use crate::findings::Row;
 use crate::ids::AgentId;
 use crate::log::{MessageKind, QuestionKind};
-use crate::rules::DriverKind;
+use crate::rules::{BubbleKind, DriverKind};
 use crate::safe::width;
 use crate::time::Timestamp;
 use crate::view::inbox::{InboxItem, inbox, open_questions};
@@ -14,7 +14,9 @@ use crate::view::pane::{PaneInput, SeatNow, SeatStatus, silence_left};
 use crate::view::status::{HeldNotice, Status, last_recorded, state_tone};
 use crate::view::styled::wrapped;
 use crate::view::timeline::TimelineRow;
-use crate::view::words::{UNCOUNTED, age, called, count, criterion, one_line, span, spent, title, up_to_cut};
+use crate::view::words::{
+    UNCOUNTED, age, asides, called, count, criterion, looks_needed, one_line, span, spent, title, up_to_cut,
+};
 use crate::view::{ForeignNotice, StyledLine, Tone};
 
 /// How many lines a question takes at most.
@@ -34,7 +36,12 @@ pub(super) fn head(input: &PaneInput<'_>) -> StyledLine {
     match state.rounds.round {
         0 => line,
         round => {
-            let used = spent(round, state.rounds.spent, state.rules.max_rounds);
+            let used = spent(
+                round,
+                state.rounds.spent.rounds,
+                state.rules.max_rounds,
+                (state.rounds.looks, looks_needed(state)),
+            );
             line.add(Tone::Plain, format!("  round {used}"))
         }
     }
@@ -90,7 +97,7 @@ pub(super) fn turn(input: &PaneInput<'_>) -> PaneSection {
         Some(turn) => {
             let since = format!(" since {} UTC, {}", turn.since.ts.hms(), age(turn.since.ts, input.now.ts));
             let line = StyledLine::of(Tone::Strong, turn.agent.as_str())
-                .add(Tone::Plain, format!(" as {}", turn.seat))
+                .add(Tone::Plain, format!(" as {}{}", turn.seat, assigned(state, turn)))
                 .add(Tone::Faint, since);
             vec![line.join(doing(state))]
         }
@@ -99,19 +106,33 @@ pub(super) fn turn(input: &PaneInput<'_>) -> PaneSection {
     PaneSection::new(2, 1, labelled("Turn", lines))
 }
 
+/// What a turn is for, if it is neither work nor a review.
+fn assigned(state: &BubbleState, turn: &Turn) -> String {
+    let contested = state.rounds.contested.iter().map(ToString::to_string).collect::<Vec<_>>();
+    match turn.seat {
+        Seat::Judge => format!(" of {}", contested.join(", ")),
+        _ if turn.acceptance => " (acceptance tests)".to_owned(),
+        _ => String::new(),
+    }
+}
+
 fn doing(state: &BubbleState) -> StyledLine {
     let stage = state.phase.turn().map(|turn| &turn.stage);
     let opening = match (stage, missing_checks(state).first()) {
         (Some(Stage::Closing(_)), _) => "recording the tree".to_owned(),
         (_, Some((check, CheckPlace::Base))) => format!("running check {} on the base", one_line(&check.name)),
         (_, Some((check, _))) => format!("running check {}", one_line(&check.name)),
-        (_, None) => "writing the brief".to_owned(),
+        (_, None) => match (state.facts().to_reproduce().next(), fixes_to_test(state).first()) {
+            (Some((finding, _)), _) => format!("running the reproducer of {finding}"),
+            (None, Some(fix)) => format!("testing the fix of {}", fix.finding),
+            (None, None) => "writing the brief".to_owned(),
+        },
     };
     match &state.phase {
         Phase::WaitingHuman(_) => StyledLine::of(Tone::Warn, ", waits for you"),
         _ if state.paused => StyledLine::of(Tone::Warn, ", paused"),
         _ if state.gate.updating => StyledLine::of(Tone::Plain, ", merging the base"),
-        _ if matches!(stage, Some(Stage::Closing(handover)) if handover.seat == Seat::Reviewer) => {
+        _ if matches!(stage, Some(Stage::Closing(handover)) if handover.seat != Seat::Implementer) => {
             StyledLine::of(Tone::Plain, ", closing: recording the tree")
         }
         _ if matches!(stage, Some(Stage::Closing(_) | Stage::Opening)) => {
@@ -177,7 +198,7 @@ pub(super) fn findings(state: &BubbleState, columns: usize) -> PaneSection {
     let tone = if blocking > 0 { Tone::Bad } else { Tone::Warn };
     let mut lines = vec![StyledLine::of(tone, format!("{counts} open")).add(Tone::Plain, blocked(blocking))];
     let room = columns.saturating_sub(LABEL);
-    lines.extend(open.iter().take(FINDINGS).map(|row| finding(row, room)));
+    lines.extend(open.iter().take(FINDINGS).map(|row| finding(row, state.rules.kind, room)));
     PaneSection::new(5, 3, labelled("Findings", lines))
 }
 
@@ -189,9 +210,10 @@ fn blocked(blocking: usize) -> String {
 }
 
 /// Renders a finding in `columns`: its title is cut first, its state never.
-fn finding(row: &Row, columns: usize) -> StyledLine {
+fn finding(row: &Row, kind: BubbleKind, columns: usize) -> StyledLine {
     let tone = if row.blocks() { Tone::Bad } else { Tone::Warn };
-    let state = if row.state == RowState::Open { String::new() } else { format!(" [{}]", row.stands()) };
+    let asides: String = asides(row, kind).iter().map(|aside| format!(", {aside}")).collect();
+    let state = if row.state == RowState::Open { String::new() } else { format!(" [{}{asides}]", row.stands()) };
     let place = row.file.as_deref().map(|file| match row.line {
         Some(line) => format!("  {}:{line}", one_line(file)),
         None => format!("  {}", one_line(file)),
@@ -349,6 +371,7 @@ fn held(input: &PaneInput<'_>, agent: &AgentId) -> Option<StyledLine> {
 
 fn role(state: &BubbleState, agent: &AgentId) -> &'static str {
     match agent {
+        _ if state.phase.turn().is_some_and(|turn| turn.seat == Seat::Judge && turn.agent == *agent) => "judge",
         _ if *agent == state.rounds.seats.implementer => "implementer",
         _ if *agent == state.rounds.seats.reviewer => "reviewer",
         _ => "stand-by",

@@ -1,10 +1,8 @@
 //! The lines of `status` for a person: labels, values that fit beside them in 80 columns, and how they are meant.
 
 use crate::bubble::StateName;
-use crate::facts::CheckPlace;
-use crate::facts::RowState;
+use crate::facts::{CheckPlace, RowState, Seat};
 use crate::ids::Party;
-use crate::progress::Spent;
 use crate::rules::Prd;
 use crate::safe::{safe_line, width};
 use crate::view::Tone;
@@ -159,11 +157,12 @@ fn turn(page: &mut StatusPage, status: &Status) {
     let fields = &status.fields;
     if let (Some(agent), Some(role), Some(since)) = (&fields.active_agent, fields.active_role, fields.active_since) {
         let opening = if status.opening() { ", opening" } else { "" };
-        page.one("Turn", &format!("{agent} as {role}{opening}, since {} UTC", since.hms()), Tone::Plain);
+        let doing = if status.acceptance_turn { " (acceptance tests)" } else { "" };
+        page.one("Turn", &format!("{agent} as {role}{doing}{opening}, since {} UTC", since.hms()), Tone::Plain);
     }
     if fields.round > 0 {
-        let used = Spent { rounds: status.rounds_used, looks: status.looks_used };
-        page.one("Round", &spent(fields.round, used, status.max_rounds), Tone::Plain);
+        let looks = (status.looks, status.looks_needed);
+        page.one("Round", &spent(fields.round, status.rounds_used, status.max_rounds, looks), Tone::Plain);
     }
 }
 
@@ -185,7 +184,7 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
                 false => format!(" (you are asked in {})", span(secs)),
             });
             let agent = fields.active_agent.as_ref().map_or("an agent", |agent| agent.as_str());
-            vec![(format!("{agent}: hand over{}", left.unwrap_or_default()), Tone::Plain)]
+            vec![(format!("{agent}: {}{}", expected(status), left.unwrap_or_default()), Tone::Plain)]
         }
         StateName::ReadyForApproval => you("approve the package, or send it back"),
         StateName::ApprovedForCommit if status.next.iter().any(|line| line.starts_with("pairflow commit")) => {
@@ -195,6 +194,16 @@ fn waiting(status: &Status) -> Vec<(String, Tone)> {
         StateName::Committed => own("record the done package"),
         StateName::Done if status.merged.is_none() => you("merge, when you like"),
         StateName::Done | StateName::Failed | StateName::Cancelled => Vec::new(),
+    }
+}
+
+/// What the holder of the turn does next.
+fn expected(status: &Status) -> String {
+    let contested = status.contested.iter().map(ToString::to_string).collect::<Vec<_>>();
+    match status.fields.active_role {
+        Some(Seat::Judge) => format!("decide {}", contested.join(", ")),
+        _ if status.acceptance_turn => "write acceptance tests".to_owned(),
+        _ => "hand over".to_owned(),
     }
 }
 
@@ -273,7 +282,8 @@ fn moved(status: &Status) -> Option<(String, Tone)> {
 fn finding(row: &FindingShown) -> (String, Tone) {
     let tone = if row.blocks { Tone::Bad } else { Tone::Warn };
     let state = if row.state == RowState::Open { String::new() } else { format!("{}, ", row.state.told(false)) };
-    let by = format!(" ({state}{}, round {})", row.by, row.round);
+    let asides: String = row.asides.iter().map(|aside| format!("{aside}, ")).collect();
+    let by = format!(" ({state}{asides}{}, round {})", row.by, row.round);
     let title = safe_line(&row.title, VALUE_COLUMNS.saturating_sub(width(&by) + 12));
     (format!("{} {} {title}{by}", row.id, row.severity), tone)
 }

@@ -4,15 +4,15 @@ use serde::{Serialize, Serializer};
 
 use crate::bubble::{BubbleState, OpenQuestion, Phase, StateName};
 use crate::facts::CheckPlace;
-use crate::facts::{CleanReview, RowState, Severity};
+use crate::facts::{CleanReview, RowState, Ruling, Seat, Severity};
 use crate::findings::Row;
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use crate::policy::Unmet;
 use crate::progress::CheckState;
-use crate::rules::{DriverKind, Prd};
+use crate::rules::{BubbleKind, DriverKind, Prd};
 use crate::time::{Moment, Timestamp};
 use crate::view::inbox::{InboxItem, ItemKind, inbox, open_questions};
-use crate::view::words::title;
+use crate::view::words::{asides, looks_needed, title};
 use crate::view::{StateFields, Tone, TurnState};
 
 /// The schema of [`Status`] as JSON; `pairflow.` comes before it.
@@ -67,6 +67,10 @@ pub struct Status {
     pub seats: SeatsShown,
     /// How many rounds of the present budget are used, the present one included.
     pub rounds_used: u32,
+    /// How many reviews there were in all.
+    pub looks: u32,
+    /// How many reviews the work needs, for its size and risk; nothing before there is any work.
+    pub looks_needed: Option<u32>,
     /// How many reviews of the present budget there were.
     pub looks_used: u32,
     /// How many reviews there may be before a person decides.
@@ -81,6 +85,10 @@ pub struct Status {
     pub manual_checks: Vec<String>,
     /// The findings of the last review.
     pub open_findings: Vec<FindingShown>,
+    /// The disputed findings that the judge has yet to decide.
+    pub contested: Vec<FindingId>,
+    /// Whether the present turn writes acceptance tests, before there is any work.
+    pub acceptance_turn: bool,
     /// The clean reviews of the newest snapshot.
     pub clean_reviews: Vec<CleanReview>,
     /// The open questions, oldest first.
@@ -168,6 +176,8 @@ pub struct SeatsShown {
     pub implementer: AgentId,
     /// Reviews it.
     pub reviewer: AgentId,
+    /// Decides a dispute; nothing while there is none.
+    pub judge: Option<AgentId>,
 }
 
 /// A snapshot in numbers.
@@ -256,6 +266,13 @@ pub struct FindingShown {
     pub line: Option<u32>,
     /// Whether it keeps the work from being accepted.
     pub blocks: bool,
+    /// Whether a test shows the fix that is claimed; nothing if none is claimed, or a reproducer tells.
+    pub fix_shown: Option<bool>,
+    /// How a dispute about it was decided last, and by whom.
+    pub ruling: Option<(Ruling, Party)>,
+    /// What people read of it beside its state.
+    #[serde(skip)]
+    pub(super) asides: Vec<String>,
 }
 
 impl QuestionShown {
@@ -280,7 +297,8 @@ impl ParkedShown {
 }
 
 impl FindingShown {
-    fn of(row: &Row) -> Self {
+    fn of(state: &BubbleState, row: &Row) -> Self {
+        let fix = row.fix_evidence().filter(|_| state.rules.kind != BubbleKind::Document);
         Self {
             id: row.id,
             severity: row.severity,
@@ -291,6 +309,9 @@ impl FindingShown {
             file: row.file.clone(),
             line: row.line,
             blocks: row.blocks(),
+            fix_shown: fix.map(|fix| fix.shown),
+            ruling: row.ruling.clone(),
+            asides: asides(row, state.rules.kind),
         }
     }
 }
@@ -304,6 +325,7 @@ impl Status {
     /// Reads the status off a state; `active` is the last sign of life of the turn's holder that is not in the log.
     pub fn heard(state: &BubbleState, now: Moment, active: Option<Moment>) -> Self {
         let waits = inbox(state).into_iter().next();
+        let turn = state.phase.turn();
         Self {
             fields: StateFields::of(state),
             repo: state.about.repo.clone(),
@@ -326,8 +348,11 @@ impl Status {
             seats: SeatsShown {
                 implementer: state.rounds.seats.implementer.clone(),
                 reviewer: state.rounds.seats.reviewer.clone(),
+                judge: turn.filter(|turn| turn.seat == Seat::Judge).map(|turn| turn.agent.clone()),
             },
             rounds_used: state.rounds.spent.rounds,
+            looks: state.rounds.looks,
+            looks_needed: looks_needed(state),
             looks_used: state.rounds.spent.looks,
             max_looks: state.policy().max_looks(),
             max_rounds: state.rules.max_rounds,
@@ -335,6 +360,8 @@ impl Status {
             checks: checks(state),
             manual_checks: state.rules.manual_checks.clone(),
             open_findings: findings(state),
+            contested: state.rounds.contested.clone(),
+            acceptance_turn: turn.is_some_and(|turn| turn.acceptance),
             clean_reviews: state.rounds.streak.clone(),
             questions: open_questions(state).iter().map(QuestionShown::of).collect(),
             missing_for_convergence: missing(state),
@@ -412,7 +439,7 @@ fn artifact(state: &BubbleState, name: &str) -> String {
 }
 
 fn findings(state: &BubbleState) -> Vec<FindingShown> {
-    state.ledger.open().map(FindingShown::of).collect()
+    state.ledger.open().map(|row| FindingShown::of(state, row)).collect()
 }
 
 fn missing(state: &BubbleState) -> Vec<Unmet> {

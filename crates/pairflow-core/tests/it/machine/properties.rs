@@ -32,6 +32,19 @@ const LINES: &[&str] = &[
     "claude: pass P2 'unsafe' class security confirms F1",
     "claude: pass reopens F1",
     "codex: pass fixes F1",
+    "codex: pass fixes F1 untested",
+    "codex: pass fixes F1 untestable 'a comment'",
+    "claude: pass P1 'wrong' by './leak' repeats F1",
+    "HOLDER: upholds F1",
+    "HOLDER: dismisses F1",
+    "HOLDER: dismisses F2",
+    "F1 passes before",
+    "F1 fails after",
+    "F1 cannot run before",
+    "claude: pass accepts './run' tests/task.py",
+    "claude: pass retracts F1",
+    "human: reply side-with-finding",
+    "human: reply side-with-implementer",
     "codex: pass 'no' disputes F1 'as agreed' explained",
     "codex: converged 'done' unexplained",
     "claude: converged 'done'",
@@ -108,6 +121,8 @@ const RARE: &[&str] = &[
     "raw reproduced-failed",
     "raw reproduced-could-not",
     "raw turn-ready",
+    "raw fix-tested",
+    "raw fix-tested-not-red",
     "raw agent-ended",
     "raw commit-made",
     "raw commit-failed",
@@ -128,6 +143,9 @@ const SETUPS: &[&[&str]] = &[
     &["given no checks", "given manual 'look at it'"],
     &["given risk src/**", "given max_rounds 4"],
     &["given document"],
+    &["given thorough"],
+    &["given thorough", "given agents codex, claude, gemini"],
+    &["given lines 401", "given min_looks 3"],
 ];
 
 /// Puts the agent and the verb in that fit the state.
@@ -135,7 +153,10 @@ fn resolve(line: &str, play: &ScriptRun) -> String {
     let turn = play.state.phase.turn();
     let holder = turn.map_or("codex", |turn| turn.agent.as_str());
     let reviews = turn.is_some_and(|turn| turn.seat == Seat::Reviewer);
+    let (judges, accepts) = turn.map_or((false, false), |turn| (turn.seat == Seat::Judge, turn.acceptance));
     let hands_over = match play.state.rules.kind {
+        _ if judges => "upholds F1",
+        _ if accepts => "pass accepts './run' tests/task.py",
         BubbleKind::Document if reviews => "pass clean stepped",
         BubbleKind::Document => "pass 'work' step dry-run",
         _ if reviews => "pass clean",
@@ -240,7 +261,8 @@ proptest! {
         }
         let phase = play.state.phase.clone();
         for line in LINES.iter().chain(RARE) {
-            play.line(line);
+            let line = resolve(line, &play);
+            play.line(&line);
             prop_assert_eq!(&play.state.phase, &phase);
             prop_assert!(owed(&play.state).is_empty() && next_deadline(&play.state, None).is_none());
         }

@@ -15,13 +15,13 @@ fn a_review_that_asks_for_changes_and_names_nothing_grave_is_refused() {
          codex edits a.rs
          codex: pass
          claude: pass clean insists
-         claude: pass P2 'naming' P3 'a comma' insists
-         claude: pass P2 'naming' P3 'a comma'",
+         claude: pass P3 'naming' P3 'a comma' insists
+         claude: pass P3 'naming' P3 'a comma'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          refused: the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve
          refused: the review asks for changes, but nothing in it is severe enough to send the work back: file what blocks as P0 or P1, or approve
-         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 naming, F2 P3 a comma",
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P3 naming, F2 P3 a comma",
     );
 }
 
@@ -159,8 +159,8 @@ fn a_changed_verdict_is_found() {
 fn a_verdict_of_rules_that_are_not_known_here_is_not_recomputed() {
     let play = play("start\ncodex edits a.rs\ncodex: pass\nclaude: pass P1 'no rollback'");
     let unknown = |policy: &str, version| [VerdictStand::NotRecomputed { policy: policy.to_owned(), version }];
-    assert_eq!(verdicts(&play, |one| one.version = 2), unknown("strict", 2));
-    assert_eq!(verdicts(&play, |one| one.policy = "paired".to_owned()), unknown("paired", 1));
+    assert_eq!(verdicts(&play, |one| one.version = 1), unknown("strict", 1));
+    assert_eq!(verdicts(&play, |one| one.policy = "paired".to_owned()), unknown("paired", 2));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_log_of_another_version_of_the_policy_is_not_recomputed_and_misses_nothing()
         if let Body::Lifecycle(Lifecycle::Created { rules, .. } | Lifecycle::StartRequested { rules }) =
             &mut envelope.event.body
         {
-            assert_eq!(rules.policy_version, 1, "the version is a recorded fact");
+            assert_eq!(rules.policy_version, 2, "the version is a recorded fact");
             rules.policy_version = 9;
         }
     }

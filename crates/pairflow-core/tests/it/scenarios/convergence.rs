@@ -275,13 +275,13 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
          start
          codex edits a.rs
          codex: pass
-         claude: pass P2 'slow'
+         claude: pass P3 'slow'
          codex: pass P3 'naming'",
     );
     let json = serde_json::to_value(play.state.gate.certificate.unwrap()).unwrap();
     let expected = serde_json::json!({
         "policy": "strict",
-        "policy_version": 1,
+        "policy_version": 2,
         "max_rounds": 8,
         "tree": "tree1",
         "reviews": [
@@ -290,17 +290,19 @@ fn the_certificate_names_reviews_checks_history_and_what_pairflow_cannot_vouch_f
         ],
         "checks": [{"check": "test", "stand": "passed"}],
         "open": [
-            {"id": "F1", "severity": "P2", "title": "slow"},
+            {"id": "F1", "severity": "P3", "title": "slow"},
             {"id": "F2", "severity": "P3", "title": "naming"},
         ],
         "ledger": [
-            {"id": "F1", "severity": "P2", "state": "open", "settled": false},
+            {"id": "F1", "severity": "P3", "state": "open", "settled": false},
             {"id": "F2", "severity": "P3", "state": "open", "settled": false},
         ],
         "round_role_history": [
             {"round": 1, "implementer": "codex", "reviewer": "claude"},
             {"round": 1, "implementer": "claude", "reviewer": "codex"},
         ],
+        "looks": 2,
+        "looks_needed": 2,
         "notes": [
             "external agents: pairflow cannot vouch that each review began with a fresh context",
             "reviewer_context_mode = \"persistent\": reviews did not begin with a fresh context",

@@ -48,7 +48,7 @@ fn no_clean_pass_completes_the_acceptance_without_an_explanation() {
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 1 clean: claude
-         #4 RUNNING claude implementer round 2 open: F1 P1 no rollback",
+         #4 RUNNING claude implementer round 2 clean: claude open: F1 P1 no rollback",
     );
 }
 

@@ -141,6 +141,7 @@ fn every_change_of_a_row_is_remembered_with_who_and_when() {
     let play = filed(
         "codex: pass disputes F1 'there is one in b.rs'
          claude: pass P3 'naming' reopens F1
+         claude: upholds F1 'b.rs has none'
          codex edits a.rs
          codex: pass fixes F1
          claude: pass clean",
@@ -157,6 +158,7 @@ fn every_change_of_a_row_is_remembered_with_who_and_when() {
             "1 claude open",
             "2 codex disputed there is one in b.rs",
             "2 claude reopened",
+            "2 claude reopened b.rs has none",
             "3 codex fixed",
             "3 claude fixed!",
         ]
@@ -363,10 +365,10 @@ fn the_ledger_is_bounded_and_keeps_what_is_grave_and_proven_longest() {
 
 #[test]
 fn the_history_of_one_row_is_bounded() {
-    let again = "codex: pass disputes F1 'no'\nclaude: pass P3 'naming' reopens F1\nhuman: reply continue\n";
+    let again = "codex: pass disputes F1 'no'\nclaude: pass P3 'naming' reopens F1\nclaude: upholds F1\nhuman: reply continue\n";
     let play = filed(&again.repeat(20));
     assert_eq!(play.state.ledger.rows[0].history.len(), CHANGES_KEPT);
-    assert_eq!(play.state.ledger.rows[0].state, RowState::Reopened);
+    assert_eq!(play.state.ledger.rows[0].state, RowState::Disputed);
 }
 
 #[test]
@@ -376,9 +378,9 @@ fn what_an_implementer_says_to_have_fixed_is_called_a_claim_until_it_is_closed()
     assert_eq!((row.stands(), row.state.name()), ("claimed fixed", "fixed"), "programs read the word of the log");
     let status = render(&Status::of(&claimed.state, claimed.log.last().unwrap().at));
     let line = status.iter().find(|line| line.label == "Findings").unwrap();
-    assert!(line.value.contains("(claimed fixed, claude, round 1)"), "{}", line.value);
+    assert!(line.value.contains("(claimed fixed, shown, claude, round 1)"), "{}", line.value);
     let told: Vec<_> = claimed.log.iter().filter_map(timeline).map(|row| row.what).collect();
-    assert!(told.iter().any(|what| what.contains("(F1 claimed fixed)")), "{told:?}");
+    assert!(told.iter().any(|what| what.contains("(F1 claimed fixed, with a test)")), "{told:?}");
     let closed = filed("codex edits a.rs\ncodex: pass fixes F1\nclaude: pass clean");
     assert_eq!(closed.state.ledger.rows[0].stands(), "fixed");
 }

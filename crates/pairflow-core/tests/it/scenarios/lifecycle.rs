@@ -5,6 +5,13 @@ use pairflow_core::log::{Body, Lifecycle};
 use pairflow_testkit::script::{check, play};
 
 #[test]
+fn a_stopped_bubble_asks_nothing_although_a_check_differs_in_a_fresh_checkout() {
+    let play = play("start\ncodex: pass\nclaude: pass clean (hold)\ntest fails afresh\nsettle\nhuman: stop");
+    assert!(play.lines.iter().any(|line| line.contains("fails in a fresh checkout")), "{:?}", play.lines);
+    assert!(play.state.phase.is_final() && play.state.gate.questions.is_empty());
+}
+
+#[test]
 fn a_start_prepares_the_workspace_and_gives_the_implementer_the_first_turn() {
     check("start", "#1 RUNNING codex implementer round 1");
 }

@@ -125,7 +125,7 @@ fn what_an_agent_says_cannot_pass_for_a_part_of_the_package() {
 fn the_package_can_be_made_again_from_the_log() {
     let endings = [
         ("claude: pass clean\ncodex: pass 'fine' clean", "a review that suffices"),
-        ("claude: pass P2 'naming'\ncodex: converged 'fine'", "a claim"),
+        ("claude: pass P3 'naming'\ncodex: converged 'fine'", "a claim"),
         (
             "claude: pass P1 'no rollback'\ncodex: pass 'no'\nclaude: pass P1 'still none'\nhuman: reply 'so be it' accept",
             "a tie-break",

@@ -159,7 +159,8 @@ fn a_tie_break_without_a_reviewer_can_be_accepted() {
 /// Plays a script, then moves its bubble to another policy by a recorded line.
 fn moved_to(policy: &str, script: &str) -> ScriptRun {
     let mut play = play(script);
-    let rules = Box::new(Rules { policy: policy.to_owned(), ..play.state.rules.clone() });
+    let rules = Rules { policy: policy.to_owned(), ..play.state.rules.clone() };
+    let rules = Box::new(pairflow_core::policy::with_version(rules));
     let fact = Lifecycle::Configured { rules, changes: Vec::new(), recheck: false };
     let last = play.log.last().unwrap();
     let (seq, at, bubble_id) = (last.seq + 1, last.at, last.bubble_id.clone());

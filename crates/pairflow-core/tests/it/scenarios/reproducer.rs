@@ -244,7 +244,11 @@ fn its_author_takes_a_wrong_reproducer_back_and_confirms_the_row_in_the_same_rev
 #[test]
 fn a_row_without_its_reproducer_is_a_claim_like_any_other() {
     let play = proven(
-        "codex: pass disputes F1 'no'\nclaude: pass P3 'naming' retracts F1 reopens F1\ncodex edits a.rs\ncodex: pass fixes F1",
+        "codex: pass disputes F1 'no'
+         claude: pass P3 'naming' retracts F1 reopens F1
+         claude: upholds F1
+         codex edits a.rs
+         codex: pass fixes F1",
     );
     assert_eq!(
         rows(&play)[0],

@@ -69,14 +69,18 @@ fn a_p2_in_a_risky_path_has_to_be_answered() {
          codex: pass
          claude: pass P2 'unclear name' at src/auth/token.rs:3 P2 'unclear file' at src/main.rs:3
          codex: converged
+         codex: pass disputes F2 'it is clear'
+         claude: pass reopens F2
          codex: pass fixes F1
          claude: pass clean",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex implementer round 2 open: F1 P2 unclear name, F2 P2 unclear file
          refused: only the reviewer may declare convergence; codex is the implementer of round 2
-         #4 RUNNING claude reviewer round 2 open: F1 P2 unclear name [fixed], F2 P2 unclear file
-         #5 RUNNING codex reviewer round 2 clean: claude open: F2 P2 unclear file",
+         #4 RUNNING claude reviewer round 2 open: F1 P2 unclear name, F2 P2 unclear file [disputed]
+         #5 RUNNING codex implementer round 3 open: F1 P2 unclear name, F2 P2 unclear file [reopened]
+         #6 RUNNING claude reviewer round 3 open: F1 P2 unclear name [fixed], F2 P2 unclear file [reopened]
+         #7 RUNNING codex reviewer round 3 clean: claude",
     );
 }
 
@@ -98,18 +102,24 @@ fn converged_names_what_has_to_be_answered() {
 }
 
 #[test]
-fn a_risky_p3_and_other_p2s_never_buy_a_round() {
+fn a_risky_p3_never_buys_a_round_and_other_p2s_do_after_the_first_two_looks_only() {
     check(
         "given risk src/**
          start
          codex edits src/lib.rs
          codex: pass
-         claude: pass P3 'naming' at src/lib.rs:1 P2 'slow start' class performance
-         codex: pass P2 'no comment' class docs",
+         claude: pass P3 'naming' at src/lib.rs:1
+         codex: pass P2 'slow start' class performance
+         claude: pass disputes F2 'it is fast'
+         codex: pass P2 'no comment' class docs confirms F2
+         claude: pass P2 'no index' class docs",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P3 naming, F2 P2 slow start
-         #4 READY_FOR_APPROVAL round 1 tree1",
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P3 naming
+         #4 RUNNING claude implementer round 2 clean: claude open: F1 P3 naming, F2 P2 slow start
+         #5 RUNNING codex reviewer round 2 clean: claude open: F1 P3 naming, F2 P2 slow start [disputed]
+         #6 RUNNING claude reviewer round 2 clean: claude, codex open: F1 P3 naming, F3 P2 no comment
+         #7 READY_FOR_APPROVAL round 2 tree1",
     );
 }
 
@@ -118,11 +128,11 @@ fn approving_accepts_the_minor_findings_and_rework_sends_one_back_that_then_has_
     let ready = "start
          codex edits a.rs
          codex: pass
-         claude: pass P2 'slow start' P3 'naming'
+         claude: pass P3 'slow start' P3 'naming'
          codex: pass clean";
     let approved = play(&format!("{ready}\nhuman: approve"));
     assert_eq!(approved.state.phase.name().as_str(), "APPROVED_FOR_COMMIT");
-    assert_eq!(rows(&approved), ["F1 P2 slow start: open", "F2 P3 naming: open"]);
+    assert_eq!(rows(&approved), ["F1 P3 slow start: open", "F2 P3 naming: open"]);
     check(
         &format!(
             "{ready}
@@ -136,14 +146,14 @@ fn approving_accepts_the_minor_findings_and_rework_sends_one_back_that_then_has_
         ),
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 slow start, F2 P3 naming
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P3 slow start, F2 P3 naming
          #4 READY_FOR_APPROVAL round 1 tree1
-         #5 RUNNING codex implementer round 2 open: F1 P2 slow start, F2 P3 naming [reopened]
-         #6 RUNNING claude reviewer round 2 open: F1 P2 slow start, F2 P3 naming [reopened]
+         #5 RUNNING codex implementer round 2 open: F1 P3 slow start, F2 P3 naming [reopened]
+         #6 RUNNING claude reviewer round 2 open: F1 P3 slow start, F2 P3 naming [reopened]
          refused: not converged yet: findings that have to be answered (--fixed or --dispute): F2 P3 naming; a second clean review of this tree by another agent (clean so far: claude)
-         #7 RUNNING codex implementer round 3 open: F1 P2 slow start, F2 P3 naming [reopened]
-         #8 RUNNING claude reviewer round 3 open: F1 P2 slow start, F2 P3 naming [fixed]
-         #9 RUNNING codex reviewer round 3 clean: claude open: F1 P2 slow start
+         #7 RUNNING codex implementer round 3 open: F1 P3 slow start, F2 P3 naming [reopened]
+         #8 RUNNING claude reviewer round 3 open: F1 P3 slow start, F2 P3 naming [fixed]
+         #9 RUNNING codex reviewer round 3 clean: claude open: F1 P3 slow start
          #10 READY_FOR_APPROVAL round 3 tree1",
     );
 }

@@ -109,7 +109,7 @@ fn a_second_review_that_finds_something_makes_the_new_implementer_fix_and_the_fi
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING codex reviewer round 1 clean: claude
-         #4 RUNNING claude implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING claude implementer round 2 clean: claude open: F1 P1 no rollback
          #5 RUNNING codex reviewer round 2 open: F1 P1 no rollback
          #6 RUNNING claude reviewer round 2 clean: codex
          #7 READY_FOR_APPROVAL round 2 tree2",
@@ -117,17 +117,25 @@ fn a_second_review_that_finds_something_makes_the_new_implementer_fix_and_the_fi
 }
 
 #[test]
-fn a_review_with_p2_and_p3_only_is_clean() {
+fn a_review_with_p3_only_is_clean_and_so_is_one_with_p2_after_the_first_two_looks() {
     check(
         "start
          codex edits a.rs
          codex: pass
          claude: pass P2 'slow' P3 'naming'
+         codex: pass fixes F1
+         claude: pass P2 'slower' confirms F1
+         codex: pass
+         claude: pass P2 'slowest'
          codex: pass P3 'naming'",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 slow, F2 P3 naming
-         #4 READY_FOR_APPROVAL round 1 tree1",
+         #3 RUNNING codex implementer round 2 open: F1 P2 slow, F2 P3 naming
+         #4 RUNNING claude reviewer round 2 open: F1 P2 slow [fixed], F2 P3 naming
+         #5 RUNNING codex implementer round 3 open: F2 P3 naming, F3 P2 slower
+         #6 RUNNING claude reviewer round 3 open: F2 P3 naming, F3 P2 slower
+         #7 RUNNING codex reviewer round 3 clean: claude open: F2 P3 naming, F3 P2 slower, F4 P2 slowest
+         #8 READY_FOR_APPROVAL round 3 tree1",
     );
 }
 
@@ -340,7 +348,7 @@ fn a_third_agent_takes_the_second_review_and_the_seats_stay() {
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
          #3 RUNNING gemini reviewer round 1 clean: claude
-         #4 RUNNING codex implementer round 2 open: F1 P1 no rollback
+         #4 RUNNING codex implementer round 2 clean: claude open: F1 P1 no rollback
          #5 RUNNING gemini reviewer round 2
          #6 RUNNING claude reviewer round 2 clean: gemini
          #7 READY_FOR_APPROVAL round 2 tree2",

@@ -12,14 +12,14 @@ fn the_authors_own_re_check_does_not_settle_what_the_reviewer_left_open() {
         "start
          codex edits a.rs
          codex: pass
-         claude: pass P2 'naming' P3 'spacing'
+         claude: pass P3 'naming' P3 'spacing'
          codex: converged 'fine by me'
          human: rework F1",
         "#1 RUNNING codex implementer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P2 naming, F2 P3 spacing
+         #3 RUNNING codex reviewer round 1 clean: claude open: F1 P3 naming, F2 P3 spacing
          #4 READY_FOR_APPROVAL round 1 tree1
-         #5 RUNNING codex implementer round 2 open: F1 P2 naming [reopened], F2 P3 spacing",
+         #5 RUNNING codex implementer round 2 open: F1 P3 naming [reopened], F2 P3 spacing",
     );
 }
 
@@ -29,14 +29,14 @@ fn a_clean_second_review_adds_to_what_is_open() {
         "start
          codex edits a.rs
          codex: pass
-         claude: pass P2 'naming'
+         claude: pass P3 'naming'
          codex: pass P3 'spacing'",
     );
     let open: Vec<_> = play.state.ledger.open().map(|row| row.title.as_str()).collect();
     assert_eq!(open, ["naming", "spacing"]);
     assert!(
         play.package()
-            .contains("- open finding: [F1](ledger://F1) P2 naming\n- open finding: [F2](ledger://F2) P3 spacing\n"),
+            .contains("- open finding: [F1](ledger://F1) P3 naming\n- open finding: [F2](ledger://F2) P3 spacing\n"),
         "{}",
         play.package()
     );

@@ -258,7 +258,7 @@ fn accept_records_the_check_as_not_available_for_this_tree_only() {
          #2 WAITING_HUMAN claude reviewer round 1 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).
          #3 RUNNING claude reviewer round 1 not available: test
          #4 RUNNING codex reviewer round 1 clean: claude not available: test
-         #5 RUNNING claude implementer round 2 not available: test open: F1 P1 no rollback
+         #5 RUNNING claude implementer round 2 clean: claude not available: test open: F1 P1 no rollback
          #6 WAITING_HUMAN codex reviewer round 2 opening unchecked: test asks: orchestrator: the check 'test' could not be run (no such program).",
     );
 }
@@ -330,7 +330,7 @@ fn the_package_says_what_a_person_decided_at_the_tie_break_and_what_nobody_decid
     let package = play.package();
     for said in [
         "accepted by a person at a tie-break of the policy `strict`",
-        "Reviewed clean by nobody. Open then: F1 P1 no rollback. Missing then: two clean reviews.",
+        "Reviewed clean by nobody, 1 of 2 looks. Open then: F1 P1 no rollback. Missing then: two clean reviews.",
         "open finding, accepted by a person at the tie-break: [F1](ledger://F1) P1 no rollback",
         "open finding: [F2](ledger://F2) P3 naming",
         "accepted by a person without: two clean reviews",
@@ -354,9 +354,11 @@ fn after_an_answer_rounds_and_looks_are_counted_anew() {
         let lines = render(&Status::of(&play.state, play.log.last().unwrap().at));
         lines.into_iter().find(|line| line.label == "Round").unwrap().value
     };
-    assert_eq!(round(&play), "1 of 1, 1 look");
+    assert_eq!(round(&play), "1 of 1, 1 of 2 looks");
     play.line("human: reply continue");
-    assert_eq!(round(&play), "2, 1 of 1 since you decided, 0 looks");
+    assert_eq!(round(&play), "2, 1 of 1 since you decided, 1 of 2 looks");
+    let status = Status::of(&play.state, play.log.last().unwrap().at);
+    assert_eq!((status.looks_used, status.looks), (0, 1), "what is used of the budget, and what the work had");
 }
 
 #[test]

@@ -277,7 +277,7 @@ fn a_review_that_asked_for_changes_is_not_clean_by_a_waiver_before_its_snapshot(
          #3 RUNNING codex reviewer round 1 clean: claude
          #4 RUNNING codex reviewer round 1 closing clean: claude open: F1 P1 no rollback
          #5 RUNNING codex reviewer round 1 closing clean: claude
-         #6 RUNNING claude implementer round 2",
+         #6 RUNNING claude implementer round 2 clean: claude",
     );
 }
 

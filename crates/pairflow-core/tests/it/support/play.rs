@@ -1,9 +1,9 @@
 //! A bubble that is played through command by command, with a clock of its own: what views are shown of.
 
 use pairflow_core::bubble::{
-    BubbleState, Command, HeadSeen, PassCommand, Phase, Refusal, create, evolve, missing_checks,
+    BubbleState, Command, Effect, HeadSeen, PassCommand, Phase, Refusal, create, evolve, missing_checks, owed,
 };
-use pairflow_core::facts::{Answers, Explanation, Finding};
+use pairflow_core::facts::{Answers, CheckPlace, Explanation, Finding, FixTest};
 use pairflow_core::facts::{FileChange, Outcome, Receipt, Snapshot};
 use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::log::{Decision, Envelope, Event, Ground, Lifecycle, WorkspaceRecord};
@@ -23,6 +23,10 @@ pub(crate) struct Play {
     pub(crate) seconds: u64,
     /// How many slices the next turn is opened with.
     pub(crate) slices: u32,
+    /// How reproducers end.
+    pub(crate) reproduced: Outcome,
+    /// How the tests of fixes end without the fix, and with it.
+    pub(crate) fixes: (Outcome, Outcome),
 }
 
 impl Play {
@@ -30,7 +34,16 @@ impl Play {
     pub(crate) fn started(id: &str, task: &str, rules: Rules) -> Self {
         let state = BubbleState::new(id.parse().unwrap());
         let story = TimelineState::new(state.id.clone());
-        let mut play = Self { state, log: Vec::new(), rows: Vec::new(), story, seconds: 0, slices: 0 };
+        let mut play = Self {
+            state,
+            log: Vec::new(),
+            rows: Vec::new(),
+            story,
+            seconds: 0,
+            slices: 0,
+            reproduced: failed(),
+            fixes: (failed(), Outcome::Passed),
+        };
         play.record(create(Lifecycle::Created {
             repo: "/home/me/shop".to_owned(),
             task: task.to_owned(),
@@ -82,6 +95,7 @@ impl Play {
             self.run(Command::Reply { message, question: None, decision, refs: Vec::new(), key: None });
         }
         self.check(true);
+        self.show();
         let turn = self.state.phase.turn().unwrap().clone();
         self.run(Command::TurnReady { turn: turn.number, slices: self.slices });
         if let Some(notice) = self.state.notice_for(&turn.agent).map(|notice| notice.number) {
@@ -95,6 +109,7 @@ impl Play {
         let changed = self.state.tree().is_none_or(|before| before.0 != tree);
         self.run(Command::SnapshotTaken { snapshot: snapshot(author, tree, changed) });
         self.check(passes);
+        self.show();
         if self.state.phase.turn().is_some() {
             self.open();
         }
@@ -106,7 +121,7 @@ impl Play {
         for (check, place) in missing.collect::<Vec<_>>() {
             let outcome = match passes || check.name == "lint" {
                 true => Outcome::Passed,
-                false => Outcome::Failed { exit: Some(101), timed_out: false },
+                false => failed(),
             };
             let tree = self.state.tree().unwrap().clone();
             let tail = "running 2 tests\ntest save ... FAILED\n".to_owned();
@@ -116,9 +131,42 @@ impl Play {
         }
     }
 
+    /// Runs the reproducers and the tests of fixes that are owed.
+    fn show(&mut self) {
+        let receipt = |command: &str, tree: &TreeId, outcome: &Outcome| Receipt {
+            check: "test".to_owned(),
+            command: command.to_owned(),
+            tree: tree.clone(),
+            outcome: outcome.clone(),
+            duration_ms: 420,
+            output: None,
+            tail: "left: 1, right: 2\n".to_owned(),
+            place: CheckPlace::Checkout,
+        };
+        loop {
+            let here = self.state.tree().cloned();
+            let next = owed(&self.state).into_iter().zip(here.iter().cycle()).find_map(|(effect, here)| match effect {
+                Effect::RunReproducer { finding, command } => {
+                    let receipt = receipt(&command, here, &self.reproduced);
+                    Some(Command::Reproduced { finding, receipt })
+                }
+                Effect::TestFix(fix) => {
+                    let (without, with) = &self.fixes;
+                    let red = matches!(without, Outcome::Failed { .. });
+                    let before = receipt(&fix.command, &fix.before, without);
+                    let after = red.then(|| receipt(&fix.command, here, with));
+                    Some(Command::FixTested { finding: fix.finding, before, after })
+                }
+                _ => None,
+            });
+            let Some(command) = next else { return };
+            self.run(command);
+        }
+    }
+
+    /// Hands over with these findings fixed, each with a test.
     pub(crate) fn produce(&mut self, by: &str, summary: &str, fixed: &[u32], tree: &str) {
-        let answers = Answers { fixed: ids(fixed), ..Answers::default() };
-        self.run(Command::Pass(PassCommand { answers, ..pass(by, summary) }));
+        self.run(Command::Pass(PassCommand { answers: fixes(fixed), ..pass(by, summary) }));
         self.settle(by, tree, true);
     }
 
@@ -128,7 +176,9 @@ impl Play {
         // Whose review may be the last one needed also explains.
         let said = || "said".to_owned();
         let explanation = Explanation { what: said(), why: said(), risks: said(), test_plan: said() };
-        let explanation = (!self.state.rounds.streak.is_empty()).then_some(explanation);
+        // A change of this size needs three looks.
+        let last = !self.state.rounds.streak.is_empty() && self.state.rounds.looks >= 2;
+        let explanation = last.then_some(explanation);
         self.run(Command::Pass(PassCommand { findings: Some(findings), reviewed, explanation, ..pass(by, summary) }));
         self.settle(by, &tree, true);
     }
@@ -146,6 +196,16 @@ pub(crate) fn finding(text: &str, file: &str, line: u32) -> Finding {
 
 pub(crate) fn ids(numbers: &[u32]) -> Vec<pairflow_core::ids::FindingId> {
     numbers.iter().map(|number| pairflow_core::ids::FindingId(*number)).collect()
+}
+
+/// These findings are fixed, and each has a test.
+pub(crate) fn fixes(numbers: &[u32]) -> Answers {
+    let test = |finding| FixTest { finding, command: format!("cargo test fix_of_{finding}") };
+    Answers { fixed: ids(numbers), tests: ids(numbers).into_iter().map(test).collect(), ..Answers::default() }
+}
+
+pub(crate) fn failed() -> Outcome {
+    Outcome::Failed { exit: Some(101), timed_out: false }
 }
 
 pub(crate) fn rules() -> Rules {

@@ -1,7 +1,7 @@
 //! What people, agents and programs are shown of a bubble, in every state that matters, and whatever the texts are.
 
 use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, WorktreeSeen, create, evolve};
-use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{Answers, CheckPlace, FileChange, FixTest, Outcome, Receipt, Snapshot};
 use pairflow_core::facts::{Explanation, Finding};
 use pairflow_core::ids::{CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Body, Delivery, Envelope, Event, Ground, Lifecycle, Warning, WorkspaceRecord};
@@ -93,6 +93,31 @@ impl Play {
         }
     }
 
+    /// Hands over with both findings fixed, and a test for the severe one, which fails without the fix.
+    fn fix(&mut self, summary: &str, tree: &str) {
+        let head = HeadSeen::Branch("bubble/demo".to_owned());
+        let (finding, command) = (FindingId(1), "cargo test rollback".to_owned());
+        let tests = vec![FixTest { finding, command: command.clone() }];
+        let answers = Answers { fixed: vec![finding, FindingId(2)], tests, ..Answers::default() };
+        let before = self.state.tree().unwrap().clone();
+        self.run(Command::Pass(PassCommand { answers, ..PassCommand::new("codex".parse().unwrap(), summary, head) }));
+        self.run(Command::SnapshotTaken { snapshot: snapshot("codex", tree, self.state.tree()) });
+        self.checked(Outcome::Passed);
+        let receipt = |tree: &TreeId, outcome| Receipt {
+            check: "test".to_owned(),
+            command: command.clone(),
+            tree: tree.clone(),
+            outcome,
+            duration_ms: 420,
+            output: None,
+            tail: String::new(),
+            place: CheckPlace::Checkout,
+        };
+        let after = Some(receipt(self.state.tree().unwrap(), Outcome::Passed));
+        self.run(Command::FixTested { finding, before: receipt(&before, failed()), after });
+        self.open();
+    }
+
     fn hand_over(&mut self, by: &str, summary: &str, findings: Option<&[&str]>) {
         let head = HeadSeen::Branch("bubble/demo".to_owned());
         // Whose review may be the last one needed also explains.
@@ -125,7 +150,7 @@ impl Play {
 
     fn converged() -> Self {
         let mut play = Self::reviewed();
-        play.pass("codex", "renamed after the write", None, ("bbbb", Outcome::Passed));
+        play.fix("renamed after the write", "bbbb");
         play.pass("claude", "all good", Some(&[]), ("bbbb", Outcome::Passed));
         play.pass("codex", "holds", Some(&["P3:a typo"]), ("bbbb", Outcome::Passed));
         play
@@ -239,9 +264,10 @@ fn the_log_reads_as_a_story_with_rounds_and_swaps() {
 1 pairflow snapshot aaaa after claude's turn, nothing changed
 2 pairflow round 2 begins: codex implements, claude reviews
 2 pairflow opens the turn of codex, implementer
-2 codex hands over: renamed after the write
+2 codex hands over (F1 claimed fixed, with a test, F2 claimed fixed): renamed after the write
 2 pairflow snapshot bbbb after codex's turn, 2 files +10 -10
 2 pairflow check test passed in 0.4 s
+2 pairflow test of the fix of F1 fails without it and passes with it
 2 pairflow opens the turn of claude, reviewer
 2 claude finds nothing: all good
 2 pairflow snapshot bbbb after claude's turn, nothing changed
@@ -328,7 +354,7 @@ fn message_files_are_named_by_number_sender_and_kind() {
     ];
     assert_eq!(names, expected);
     let names: Vec<_> = Play::converged().messages().into_iter().map(|file| file.name).skip(6).collect();
-    assert_eq!(names, ["027-orchestrator-convergence.md", "028-orchestrator-approval-request.md"]);
+    assert_eq!(names, ["028-orchestrator-convergence.md", "029-orchestrator-approval-request.md"]);
 }
 
 #[test]
@@ -380,7 +406,7 @@ fn decisions_and_the_done_package_have_files() {
         key: None,
     };
     play.run(rework("spell it right"));
-    let text = text_of(&play, "029-human-approval-decision.md");
+    let text = text_of(&play, "030-human-approval-decision.md");
     assert!(
         text.contains("- decision: revise\n- tree: bbbb\n- to be fixed: F3\n\n## Message\n\n> spell it right\n"),
         "{text}"
@@ -391,7 +417,7 @@ fn decisions_and_the_done_package_have_files() {
     play.run(Command::Commit { message: None, override_scope: None, hooks: false, author: None });
     play.run(Command::CommitMade { commit: CommitId("fedc".to_owned()), old_tip: None });
     play.run(Command::RecordDone);
-    let text = text_of(&play, "032-orchestrator-done.md");
+    let text = text_of(&play, "033-orchestrator-done.md");
     assert!(text.contains("- commit: fedc\n- tree: bbbb\n- package: done-package.md (SHA-256 "), "{text}");
 }
 
@@ -433,8 +459,11 @@ fn the_second_reviewer_knows_its_own_work_but_not_the_first_ones_opinion() {
         "{text}"
     );
     assert!(text.contains("Since the previous snapshot: nothing.\n"), "{text}");
-    assert!(text.contains("Your clean review would be the last one needed"), "{text}");
+    assert!(text.contains("`converged` is refused for now"), "a change of this size needs three looks: {text}");
     assert!(!text.contains("utterly perfect"), "{text}");
+    play.pass("codex", "fine", Some(&[]), ("aaaa", Outcome::Passed));
+    let text = brief(&play.state, &BriefMaterial::default()).unwrap();
+    assert!(text.contains("Your clean review would be the last one needed"), "{text}");
 }
 
 #[test]
@@ -473,9 +502,10 @@ fn status_shows_turn_findings_and_what_is_missing() {
 Task         Save safely
 Criteria     a failed write leaves nothing behind
 Turn         codex as implementer, since 12:00:18 UTC
-Round        2 of 8, 1 look
+Round        2 of 8, 1 of 3 looks
 Now          codex: hand over (you are asked in 4 min 59 s)
 Waiting for  open P0/P1 findings: F1 P1 no rollback
+             P2 findings of the first reviews that are not answered: F2
              the check 'test' fails on this tree
              two clean reviews of this tree by different agents
              the reviewer role has not alternated yet
@@ -537,7 +567,11 @@ fn status_json_has_the_state_fields_beside_its_own() {
         ("state", serde_json::json!("RUNNING")),
         ("active_role", serde_json::json!("implementer")),
         ("turn_state", serde_json::json!("open")),
-        ("seats", serde_json::json!({"implementer": "codex", "reviewer": "claude"})),
+        ("seats", serde_json::json!({"implementer": "codex", "reviewer": "claude", "judge": null})),
+        ("looks", serde_json::json!(1)),
+        ("looks_needed", serde_json::json!(3)),
+        ("contested", serde_json::json!([])),
+        ("acceptance_turn", serde_json::json!(false)),
         (
             "checks",
             serde_json::json!([{"check": "test", "command": "cargo test", "stand": "failed", "place": "checkout",
@@ -552,7 +586,7 @@ fn status_json_has_the_state_fields_beside_its_own() {
     }
     let findings = serde_json::json!({
         "id": "F1", "severity": "P1", "title": "no rollback", "by": "claude", "round": 1, "state": "open",
-        "file": null, "line": null, "blocks": true,
+        "file": null, "line": null, "blocks": true, "fix_shown": null, "ruling": null,
     });
     assert_eq!(json["open_findings"][0], findings);
 }
@@ -571,7 +605,7 @@ fn the_inbox_holds_only_what_blocks() {
     let play = Play::reviewed();
     assert_eq!(inbox(&play.state), []);
     let mut play = Play::converged();
-    let expected = r#"{"id":"bbbb","kind":"approval","bubble_id":"demo","by":"orchestrator","question":"2 files +10 -10, reviewed clean by claude and codex, 2 findings open: approve?","since":"2026-02-21T12:00:27.000Z","answer":["pairflow ok demo","pairflow approve demo","pairflow request-rework demo --message '…'"]}"#;
+    let expected = r#"{"id":"bbbb","kind":"approval","bubble_id":"demo","by":"orchestrator","question":"2 files +10 -10, reviewed clean by claude and codex, 1 finding open: approve?","since":"2026-02-21T12:00:28.000Z","answer":["pairflow ok demo","pairflow approve demo","pairflow request-rework demo --message '…'"]}"#;
     assert_eq!(inbox_ndjson(&play.state), format!("{expected}\n"));
     play.approve();
     assert_eq!(inbox(&play.state)[0].question, "approved; commit it");
@@ -596,7 +630,15 @@ fn every_kind_of_question_names_the_commands_that_answer_it() {
     play.hand_over("claude", "no", Some(&["P1:no"]));
     play.run(Command::SnapshotTaken { snapshot: snapshot("claude", "aaaa", play.state.tree()) });
     let decide = |decision: &str| format!("pairflow reply demo --decision {decision}");
-    assert_eq!(inbox(&play.state)[0].answer, [decide("continue --message '…'"), decide("accept")]);
+    assert_eq!(
+        inbox(&play.state)[0].answer,
+        [
+            decide("side-with-finding"),
+            decide("side-with-implementer"),
+            decide("continue --message '…'"),
+            decide("accept")
+        ]
+    );
 
     let mut play = Play::started();
     play.hand_over("codex", "first cut", None);

@@ -119,7 +119,7 @@ fn what_matters_most_stands_in_a_few_lines() {
     let lines = text(&shown(&waiting(), &[], 80, 6));
     assert_eq!(
         lines,
-        "save-safely  WAITING_HUMAN  round 2 of 8, 1 look
+        "save-safely  WAITING_HUMAN  round 2 of 8, 1 of 3 looks
 Inbox     codex, 1 min ago: May the file format change? A checksum in the first
           line would let a reader tell half a file from a whole one, but older
           versions could not read it any more.
@@ -281,14 +281,17 @@ fn a_long_title_gives_way_to_how_its_finding_stands() {
         answers,
         ..crate::support::play::pass("codex", "mended")
     }));
-    for (columns, end) in [(80, 80), (200, 100)] {
+    // The place is cut, too, where the title would get too little.
+    for (columns, end, place) in
+        [(80, 80, "  src/save.rs…"), (90, 90, "  src/save.rs:42"), (200, 100, "  src/save.rs:42")]
+    {
         let lines = text(&shown(&play, &[], columns, 30));
         let row = lines.lines().find(|line| line.contains("F1 P1")).unwrap();
         let row: String = row.chars().take(end).collect();
-        assert!(row.trim_end().ends_with("… [claimed fixed]  src/save.rs:42"), "{columns}: {row}");
+        assert!(row.trim_end().ends_with(&format!("… [claimed fixed, unproven]{place}")), "{columns}: {row}");
     }
     let narrow = text(&shown(&play, &[], 50, 30));
-    assert!(narrow.contains("… [claimed fixed]"), "{narrow}");
+    assert!(narrow.contains("… [claimed fixed, unproven]"), "{narrow}");
 }
 
 #[test]
@@ -353,6 +356,7 @@ fn a_package_that_waits_is_in_the_inbox_with_its_commands() {
     play.produce("codex", "done", &[], "aaaa");
     play.review("claude", "clean", Vec::new());
     play.review("codex", "clean", Vec::new());
+    play.review("claude", "clean", Vec::new());
     let lines = text(&shown(&play, &[], 80, 24));
     assert!(lines.contains("READY_FOR_APPROVAL"), "{lines}");
     assert!(lines.contains("pairflow ok save-safely\n"), "{lines}");
