@@ -11,7 +11,7 @@ use std::time::Duration;
 use std::{fs, io};
 
 use pairflow_engine::regular;
-use pairflow_engine::verbs::scratch_path;
+use pairflow_engine::workspace::scratch_path;
 
 use super::model::{
     ConvergedStep, InnerPath, JudgeStep, Misbehaviour, NoSuchTurn, PassStep, RefusedStep, Script, ScriptRuling,

@@ -11,7 +11,7 @@ use pairflow_agents::demo::{DEMO, DEMO_FILES, DEMO_TEST, THOROUGH};
 use pairflow_agents::script::{Script, ScriptedTurn, play};
 use pairflow_core::facts::Seat;
 use pairflow_engine::driver::{AgentDriver, DriverError, TurnStart};
-use pairflow_engine::verbs::scratch_path;
+use pairflow_engine::workspace::scratch_path;
 use pairflow_testkit::wait::wait_until;
 
 /// Writes every argument on a line of its own and ends with the code in `$0.code`, if there is one.

@@ -15,7 +15,7 @@ mod open;
 mod recovery;
 mod verify;
 
-pub use agent_verbs::{AgentReply, AgentRequest, PassRequest, scratch_path};
+pub use agent_verbs::{AgentReply, AgentRequest, PassRequest};
 pub use approved_documents::ApprovedDocuments;
 pub use configure::{FileState, IdentityNotice};
 pub use create::{Confirmed, NewBubble};

@@ -2,6 +2,7 @@
 
 mod agents;
 mod create;
+mod disputes;
 mod gate;
 mod journey;
 mod json;
@@ -10,5 +11,6 @@ mod metrics;
 mod permission_shown;
 mod reads;
 mod terminal;
+mod thorough;
 mod view;
 mod wait;
