@@ -51,6 +51,23 @@ pub struct CheckResult {
     pub output: Vec<u8>,
 }
 
+impl CheckResult {
+    /// Makes a run that shows nothing one that could not be checked. `why_not` gets the command, its exit code and its
+    /// output.
+    pub fn unless(mut self, why_not: fn(&str, Option<i32>, &str) -> Option<&'static str>) -> Self {
+        let exit = match self.receipt.outcome {
+            Outcome::Passed => Some(0),
+            Outcome::Failed { exit, timed_out: false } => exit,
+            Outcome::Failed { .. } | Outcome::CouldNotCheck { .. } => return self,
+        };
+        let output = String::from_utf8_lossy(&self.output);
+        if let Some(why) = why_not(&self.receipt.command, exit, &output) {
+            self.receipt.outcome = Outcome::CouldNotCheck { why: why.to_owned() };
+        }
+        self
+    }
+}
+
 /// The check was cancelled: nothing is known about the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the check was cancelled; nothing is known about the tree")]

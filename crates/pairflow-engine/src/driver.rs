@@ -110,6 +110,8 @@ pub struct PaneStart {
     pub runtime_dir: PathBuf,
     /// Where the bubble's briefs and slices are.
     pub artifacts: PathBuf,
+    /// Where the agent writes acceptance tests, in the turn in which it does.
+    pub scratch: Option<PathBuf>,
     /// The `PAIRFLOW_*` variables and the leased ports.
     pub env: Vec<(String, String)>,
     /// The environment of the person who started the bubble; the agent gets little of it.

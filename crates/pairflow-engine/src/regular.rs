@@ -7,10 +7,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::getuid;
 
 /// The most that is read of a file whose reader names no limit, in bytes.
@@ -62,7 +63,7 @@ fn opened(path: &Path, options: &mut OpenOptions, links: Symlinks) -> io::Result
     let flags = (OFlags::NONBLOCK | OFlags::CLOEXEC | follow).bits().cast_signed();
     let file = options.custom_flags(flags).open(path).map_err(|error| match error.raw_os_error() {
         // What opening a FIFO without a reader, or a socket, ends with.
-        Some(code) if code == rustix::io::Errno::NXIO.raw_os_error() => refused(),
+        Some(code) if code == Errno::NXIO.raw_os_error() => refused(),
         _ => error,
     })?;
     let meta = file.metadata()?;
@@ -105,6 +106,31 @@ pub fn read_up_to(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// followed or refused, as `links` says.
 pub fn read_at(path: &Path, limit: u64, links: Symlinks) -> io::Result<Vec<u8>> {
     let (file, len) = opened(path, OpenOptions::new().read(true), links)?;
+    read_opened(file, len, limit)
+}
+
+/// Returns the content of a regular file below the directory `root`, of at most `limit` bytes. No link is followed, neither
+/// at its end nor on the way. `relative` consists of names only.
+pub fn read_beneath(root: &Path, relative: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let refused = || io::Error::new(ErrorKind::InvalidInput, NOT_REGULAR);
+    let plain = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut at = rustix::fs::open(root, plain | OFlags::DIRECTORY, Mode::empty())?;
+    let mut parts = relative.components().peekable();
+    while let Some(part) = parts.next() {
+        let Component::Normal(name) = part else { return Err(refused()) };
+        let kind = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
+        at = rustix::fs::openat(&at, name, plain | kind, Mode::empty()).map_err(|error| match error {
+            Errno::LOOP | Errno::NXIO => refused(),
+            other => other.into(),
+        })?;
+    }
+    let file = File::from(at);
+    let meta = file.metadata()?;
+    if meta.is_file() { read_opened(file, meta.len(), limit) } else { Err(refused()) }
+}
+
+/// Reads a file of `len` bytes, as the system says.
+fn read_opened(file: File, len: u64, limit: u64) -> io::Result<Vec<u8>> {
     // A file of the kernel has no length before it is read.
     let most = if len == 0 { limit.saturating_add(1) } else { len };
     let mut bytes = Vec::new();

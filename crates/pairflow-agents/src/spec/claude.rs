@@ -136,7 +136,12 @@ fn settings(seat: &PaneStart, mute: bool) -> Value {
     };
     let hooks: Map<String, Value> = HOOK_EVENTS.iter().filter(|event| event.claude && !mute).map(entry).collect();
     // Questions to a person belong in the log: the agent asks them with `pairflow ask-human`.
-    json!({"hooks": hooks, "permissions": {"allow": allowed(seat), "deny": ["AskUserQuestion"]}})
+    let mut permissions = json!({"allow": allowed(seat), "deny": ["AskUserQuestion"]});
+    if let Some(path) = seat.scratch.as_ref().and_then(|path| path.to_str()) {
+        // It counts as part of the worktree: files there are edited as freely.
+        permissions["additionalDirectories"] = json!([path]);
+    }
+    json!({"hooks": hooks, "permissions": permissions})
 }
 
 /// Returns the commands that need no permission, as rules of Claude Code.

@@ -6,7 +6,7 @@
 //! its review of hooks, which is one of the dialogs here.
 
 use pairflow_core::hash::sha256;
-use pairflow_core::rules::HookKind;
+use pairflow_core::rules::{HookKind, Permissions};
 use pairflow_core::time::Timestamp;
 use pairflow_engine::driver::{Composer, Dialog, PaneStart, Trouble, TroubleKind};
 use pairflow_engine::process::MARK;
@@ -121,8 +121,14 @@ pub(super) fn hook_words(seat: &PaneStart, mute: bool) -> Vec<String> {
     let told = seat.env.iter().filter(|(name, _)| name.starts_with("PAIRFLOW_") || name == MARK);
     let told = told.map(|(name, value)| format!("shell_environment_policy.set.{name}={}", toml(value)));
     let state = (!mute).then(|| format!("hooks.state={{{trusted}}}"));
-    let settings = ours().map(hook).chain(state).chain(told);
+    let settings = ours().map(hook).chain(state).chain(told).chain(writable(seat));
     settings.flat_map(|setting| ["-c".to_owned(), setting]).collect()
+}
+
+/// Lets the sandbox write acceptance tests. One that only reads asks for it.
+fn writable(seat: &PaneStart) -> Option<String> {
+    let path = seat.scratch.as_ref().filter(|_| seat.permissions == Permissions::Edits)?.to_str()?;
+    Some(format!("sandbox_workspace_write.writable_roots=[{}]", toml(path)))
 }
 
 /// Codex records the end of each turn with its failure, and before it how much of the account is used.

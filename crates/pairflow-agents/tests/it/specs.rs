@@ -46,6 +46,7 @@ impl Bench {
             worktree: "/home/ada/work/fix-it".into(),
             runtime_dir: self.path("runtime"),
             artifacts: "/home/ada/repo/.pairflow/bubbles/fix-it/artifacts".into(),
+            scratch: None,
             env: pairs(&[("PAIRFLOW_AGENT", agent), ("PAIRFLOW_SOCKET", "/run/a \"seat\".sock"), ("PORT", "4000")]),
             person: pairs(&[("PATH", &path), ("HOME", "/home/ada")]),
             session: Session::Fresh(SESSION.to_owned()),
@@ -110,6 +111,25 @@ fn claude_may_hand_over_ask_read_and_run_the_checks_without_a_question() {
       ]
     }
     "#);
+}
+
+#[test]
+fn the_agent_that_writes_acceptance_tests_may_write_where_they_go() {
+    let bench = Bench::new();
+    let scratch = "/home/ada/.pairflow-worktrees/repo/.acceptance-fix-it";
+    let writing = |agent: &str| PaneStart { scratch: Some(scratch.into()), ..bench.seat(agent) };
+    let permissions = |seat: &PaneStart| {
+        Drivers::default().launch(seat).unwrap();
+        let settings = std::fs::read(bench.path("runtime/claude.settings.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&settings).unwrap()["permissions"].clone()
+    };
+    assert_eq!(permissions(&writing("claude"))["additionalDirectories"], serde_json::json!([scratch]));
+    assert_eq!(permissions(&bench.seat("claude")).get("additionalDirectories"), None);
+    let root = format!("sandbox_workspace_write.writable_roots=[\"{scratch}\"]");
+    let codex = |seat: &PaneStart| bench.words(seat).lines().any(|word| word == root);
+    assert!(codex(&writing("codex")));
+    assert!(!codex(&bench.seat("codex")), "only in that turn");
+    assert!(!codex(&PaneStart { permissions: Permissions::Ask, ..writing("codex") }), "a sandbox that reads asks");
 }
 
 #[test]

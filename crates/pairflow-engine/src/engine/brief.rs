@@ -16,6 +16,7 @@ use pairflow_core::view::patch::{SLICE_LINES, changed_lines, cut_into_slices};
 
 use crate::engine::{Bubble, Engine, EngineError};
 use crate::git::{Git, GitCall, GitOutput, Repo, diff_text, line_diff};
+use crate::workspace::scratch_path;
 
 impl Bubble {
     /// Writes the brief of the present turn; nothing while no agent has one.
@@ -75,7 +76,7 @@ impl Bubble {
             standards: standards(&git, &record.base_tree, tree)?,
             since_last,
             whole: Some(self.lay_out_diff(&patch(&git, &record.base_tree, tree)?, &place("slice"))?),
-            scratch: None,
+            scratch: turn.acceptance.then(|| scratch_path(self.control.repo(), &self.id).display().to_string()),
         })
     }
 

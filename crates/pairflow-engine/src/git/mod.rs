@@ -31,7 +31,7 @@ pub use run::{Git, GitCall, GitOutput, OLDEST_GIT, is_recent, version};
 pub use snapshot::{
     KeptSnapshot, changes, diff_stat, diff_text, exact_patch, keep, line_diff, observe, same_change, take,
 };
-pub(crate) use snapshot::{NEWEST, bare_line_diff, fetch_from_clone, is_reread, own_commit};
+pub(crate) use snapshot::{NEWEST, bare_line_diff, fetch_from_clone, is_reread, lay_over, own_commit};
 pub(crate) use update::{ManualMerge, bring_to, force_to, is_untouched, join_by_hand, would_update};
 pub use update::{UpdateRequest, Updated, update};
 pub use workspace::{Worktree, ignore_changes};

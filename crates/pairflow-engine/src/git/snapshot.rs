@@ -92,6 +92,20 @@ pub(super) fn commit_of(workspace: &Worktree, git: &Git, tree: &TreeId) -> Resul
     own_commit(git, tree, &workspace.base, format!("pairflow: snapshot of {}\n", workspace.id))
 }
 
+/// Makes a commit of `tree` with other files laid over it, without touching any directory. `entries` are lines of
+/// `ls-tree -z`; a file or link that is in the way of one is replaced. No ref keeps the commit.
+pub(crate) fn lay_over(workspace: &Worktree, git: &Git, tree: &TreeId, entries: Vec<u8>) -> Result<CommitId, GitError> {
+    if entries.is_empty() {
+        return commit_of(workspace, git, tree);
+    }
+    let dir = workspace.private_dir("overlay-")?;
+    let index = dir.path().join("index");
+    git.run(GitCall::new(["read-tree", &tree.0]).index(&index).whole())?;
+    git.run(GitCall::new(["update-index", "-z", "--index-info"]).input(entries).index(&index))?;
+    let tree = git.run(GitCall::new(["write-tree"]).index(&index).durable())?.tree()?;
+    commit_of(workspace, git, &tree)
+}
+
 /// Makes a commit in pairflow's own name and without a date, so that the same arguments give the same commit.
 pub(crate) fn own_commit(git: &Git, tree: &TreeId, parent: &CommitId, message: String) -> Result<CommitId, GitError> {
     let mut call = GitCall::new(["commit-tree", &tree.0, "-p", &parent.0, "-F", "-"]).input(message);

@@ -34,6 +34,15 @@ pub(super) struct CheckDir {
     stale: bool,
 }
 
+/// The checkouts that are kept between consecutive commands.
+#[derive(Default)]
+pub(super) struct KeptCheckouts {
+    /// That of the newest tree.
+    pub(super) newest: Option<CheckDir>,
+    /// That of a tree without a fix.
+    pub(super) without_fix: Option<CheckDir>,
+}
+
 /// A command to run, and what it is about.
 #[derive(Clone, Copy)]
 pub(super) struct CheckCommand<'a> {

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command};
 use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
+use pairflow_core::gates::could_not_run;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{CommitId, FindingId, TreeId};
 use pairflow_core::rules::{Check, ChecksIn};
 
 use super::checkout::{CheckCommand, CheckDir, Context, OUTPUT_LIMIT, SetupFailure, changed_paths, place};
+use super::overlay::with_acceptance;
 use super::own_checks::{check_document, check_red_green};
 use crate::checks::{CheckResult, CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables};
@@ -58,7 +60,7 @@ pub(super) fn run_one(
 }
 
 /// Runs a command in a checkout of `commit`, which is kept for the next command.
-fn run_on_site(
+pub(super) fn run_on_site(
     context: Context<'_>,
     command: CheckCommand<'_>,
     (commit, place, may_change_files): (&CommitId, CheckPlace, bool),
@@ -186,11 +188,20 @@ pub(super) fn run_reproducer(
     (finding, command): (FindingId, &str),
     checkout: &mut Option<CheckDir>,
 ) -> Result<Option<Command>, EngineError> {
-    let Some(snapshot) = &context.state.evidence.snapshot else { return Ok(None) };
+    let Context { bubble, state, .. } = context;
+    let (Some(tree), Some(workspace)) = (state.tree(), &state.evidence.workspace) else { return Ok(None) };
+    // Acceptance tests run before there is any work, too.
+    let commit = state.evidence.snapshot.as_ref().map_or(&workspace.base, |snapshot| &snapshot.commit);
     let name = format!("reproducer of {}", finding);
-    let command = CheckCommand { name: &name, command, tree: &snapshot.tree };
-    let ran = run_on_site(context, command, (&snapshot.commit, place(context.state), true), checkout)?;
-    let receipt = ran.map(|ran| store_output(context.bubble, ran)).transpose()?;
+    let command = CheckCommand { name: &name, command, tree };
+    let reproducer = state.ledger.get(finding).and_then(|row| row.reproducer.as_ref());
+    let files = reproducer.map(|one| one.overlay.as_slice()).unwrap_or_default();
+    let place = place(state);
+    let ran = match with_acceptance(bubble, state, (tree, commit), files)? {
+        Ok(commit) => run_on_site(context, command, (&commit, place, true), checkout)?,
+        Err(why) => Some(command.without_run(Outcome::CouldNotCheck { why: why.clone() }, why, place)),
+    };
+    let receipt = ran.map(|ran| store_output(bubble, ran.unless(could_not_run))).transpose()?;
     Ok(receipt.map(|receipt| Command::Reproduced { finding, receipt }))
 }
 

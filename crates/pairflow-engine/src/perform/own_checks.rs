@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use pairflow_core::bubble::BubbleState;
-use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt, Snapshot};
+use pairflow_core::facts::{CheckPlace, FileChange, Outcome, Receipt};
 use pairflow_core::gates::document::{DocumentCheck, examine, report};
 use pairflow_core::gates::{TestChange, TestChangeKind, is_test_file, may_hold_tests, weakened};
 use pairflow_core::ids::TreeId;
@@ -114,7 +114,7 @@ pub(super) fn check_red_green(context: Context<'_>, check: &Check) -> Result<Opt
         let why = "too many files changed to tell which of them are tests".to_owned();
         return Ok(Some(command.without_run(Outcome::CouldNotCheck { why: why.clone() }, why, CheckPlace::Checkout)));
     }
-    let tests = changed_tests(snapshot);
+    let tests = changed_tests(&snapshot.changed);
     if !tests.iter().any(|path| is_test_file(path)) {
         let why = "no test file was added or changed, so nothing shows that the tests would notice the fault";
         let outcome = Outcome::Failed { exit: None, timed_out: false };
@@ -143,9 +143,9 @@ pub(super) fn check_red_green(context: Context<'_>, check: &Check) -> Result<Opt
     Ok(ran)
 }
 
-/// Returns the test files that the work added or changed.
-fn changed_tests(snapshot: &Snapshot) -> Vec<String> {
-    let changed = snapshot.changed.iter().filter(|change| change.status != 'D');
+/// Returns the test files and test data that a change adds or changes.
+pub(super) fn changed_tests(changed: &[FileChange]) -> Vec<String> {
+    let changed = changed.iter().filter(|change| change.status != 'D');
     changed.map(|change| change.path.clone()).filter(|path| is_test_file(path) || is_test_data(path)).collect()
 }
 

@@ -15,15 +15,16 @@ use pairflow_core::ids::Party;
 use pairflow_core::time::BackOff;
 use pairflow_core::view::messages::{message_file, message_name};
 
-use super::checkout::{CheckDir, Context};
+use super::checkout::{Context, KeptCheckouts};
 use super::checks::{run_one, run_reproducer};
 use super::git_effects::{commit_approved, prepare_workspace, snapshot_record, update_from_base, write_diff};
+use super::overlay::test_fix;
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::{GitError, GitHead, changes, head, observe, take};
 use crate::process::{Cancel, reap};
 use crate::store::StoreError;
 use crate::store::storage::{Guard, LockMode};
-use crate::workspace::remove_checkout;
+use crate::workspace::{make_scratch, remove_checkout, remove_scratch};
 
 /// How often an effect is tried before a person is asked.
 const TRIES: u32 = 3;
@@ -42,7 +43,7 @@ pub struct Settled {
 /// Carries out what is owed until only agents are left to run, or until cancelled.
 pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> {
     let mut pauses = PAUSES;
-    let mut checkout = None;
+    let mut kept = KeptCheckouts::default();
     let mut paid = None;
     loop {
         let state = bubble.durable()?.state;
@@ -58,12 +59,15 @@ pub fn settle(bubble: &Bubble, cancel: &Cancel) -> Result<Settled, EngineError> 
             if state.phase.is_final() {
                 // What remains is removed with the bubble.
                 let _ = remove_checkout(bubble.control.repo(), &bubble.id);
+                let _ = remove_scratch(bubble.control.repo(), &bubble.id);
             }
             return Ok(Settled { state, left: debts });
         };
-        // The checkout is kept between consecutive commands only.
-        checkout = checkout.filter(|_| matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. }));
-        match pay(bubble, &state, effect, &mut checkout, cancel) {
+        // Checkouts are kept between consecutive commands only.
+        if !matches!(effect, Effect::RunCheck { .. } | Effect::RunReproducer { .. } | Effect::TestFix(_)) {
+            kept = KeptCheckouts::default();
+        }
+        match pay(bubble, &state, effect, &mut kept, cancel) {
             Ok(true) => {
                 pauses.reset();
                 paid = Some(state);
@@ -91,20 +95,21 @@ fn pay(
     bubble: &Bubble,
     state: &BubbleState,
     effect: &Effect,
-    checkout: &mut Option<CheckDir>,
+    kept: &mut KeptCheckouts,
     cancel: &Cancel,
 ) -> Result<bool, EngineError> {
     let context = Context { bubble, state, cancel, locked: true };
     let command = match effect {
         Effect::PrepareWorkspace => prepare_workspace(bubble, state, cancel),
         Effect::TakeSnapshot { author, number } => Some(take_snapshot(bubble, state, author.clone(), *number)?),
-        Effect::RunCheck { check, place } => run_one(context, (check, *place), checkout)?,
-        Effect::RunReproducer { finding, command } => run_reproducer(context, (*finding, command), checkout)?,
+        Effect::RunCheck { check, place } => run_one(context, (check, *place), &mut kept.newest)?,
+        Effect::RunReproducer { finding, command } => run_reproducer(context, (*finding, command), &mut kept.newest)?,
+        Effect::TestFix(fix) => test_fix(context, fix, kept)?,
         Effect::OpenTurn { turn } => Some(open_turn(bubble, state, *turn)?),
         Effect::Update => Some(update_from_base(bubble, state)),
         Effect::Commit(order) => commit_approved(bubble, state, order)?,
         Effect::RecordDone => Some(Command::RecordDone),
-        Effect::TestFix(_) | Effect::RunAgent { .. } | Effect::Deliver { .. } => None,
+        Effect::RunAgent { .. } | Effect::Deliver { .. } => None,
     };
     let Some(command) = command else { return Ok(false) };
     match bubble.apply(&command) {
@@ -250,6 +255,9 @@ pub(super) fn open_turn(bubble: &Bubble, state: &BubbleState, turn: u32) -> Resu
     let seen = seen(bubble, state)?;
     if state.tree() != Some(&seen.tree) {
         return take_snapshot(bubble, state, found_author(state, &seen.tree), state.evidence.snapshots + 1);
+    }
+    if state.phase.turn().is_some_and(|turn| turn.acceptance) {
+        make_scratch(bubble.control.repo(), &bubble.id)?;
     }
     let slices = write_projections(bubble, state)?;
     Ok(Command::TurnReady { turn, slices })

@@ -16,6 +16,7 @@ use crate::driver::{Launch, LaunchFile, PaneStart, Session};
 use crate::engine::{EngineError, interactive_environment};
 use crate::process::{MARK, SelfRegistration, fresh_mark, when_gone};
 use crate::tmux::{Pane, PaneId};
+use crate::workspace::scratch_path;
 
 /// How long tmux may take to learn how a program ended, and how often it is asked.
 const EXIT_KNOWN_WITHIN: Duration = Duration::from_secs(2);
@@ -148,6 +149,7 @@ impl SessionLoop {
         env.push((MARK.to_owned(), mark.to_owned()));
         let workspace = bubble.workspace(state)?;
         workspace.connected()?;
+        let writes_tests = state.phase.turn().is_some_and(|turn| turn.acceptance && turn.agent == *start.agent);
         let start = PaneStart {
             bubble_id: bubble.id.clone(),
             repo: bubble.control.repo().to_owned(),
@@ -156,6 +158,7 @@ impl SessionLoop {
             worktree: workspace.path,
             runtime_dir: bubble.control.runtime(&bubble.id),
             artifacts: bubble.dir().join("artifacts"),
+            scratch: writes_tests.then(|| scratch_path(bubble.control.repo(), &bubble.id)),
             env,
             person: self.person_env.clone(),
             session: start.session.clone(),

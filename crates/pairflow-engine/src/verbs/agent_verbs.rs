@@ -26,6 +26,7 @@ use crate::engine::{Applied, Bubble, EngineError, is_same_command};
 use crate::git::{Git, GitCall, bare_line_diff};
 use crate::perform::{head_seen, seen};
 use crate::regular::{self, Symlinks};
+use crate::workspace::scratch_path;
 
 /// A verb of an agent, with all its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -276,7 +277,7 @@ const ACCEPTANCE: (usize, u64) = (64, 1024 * 1024);
 impl Bubble {
     /// Returns the directory in which an agent writes acceptance tests. It is no part of the worktree.
     pub fn scratch(&self) -> PathBuf {
-        self.dir().join("scratch")
+        scratch_path(self.control.repo(), &self.id)
     }
 
     /// Returns the acceptance tests that an agent hands over, with their files stored. Once there is work they belong

@@ -6,7 +6,7 @@ use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 use pairflow_core::time::Timestamp;
 
 use super::WorkspaceError;
-use super::checkout::checkout_path;
+use super::checkout::{checkout_path, remove_scratch};
 use super::place::lock_worktrees;
 use super::prepare::{WorkspaceJournal, remove_dir, remove_worktree};
 use crate::git::{
@@ -56,6 +56,7 @@ pub fn delete(request: &DeleteRequest<'_>) -> Result<Archived, WorkspaceError> {
         remove_files(repo, workspace)?;
     }
     remove_worktree(repo, &checkout_path(&repo.root, request.id))?;
+    remove_scratch(&repo.root, request.id)?;
     let branch_kept = checked_out_at(repo, &git, request.branch)?.filter(|_| kept.is_some());
     move_refs(request, &git, kept.is_some() && branch_kept.is_none())?;
     let control = repo.root.join(".pairflow");

@@ -4,6 +4,7 @@
 //! packages, are kept from one run to the next. A fresh one contains nothing but the commit, and is removed afterwards.
 //! Until agents run in a sandbox, one of the same user can still write there.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,13 +13,14 @@ use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 
 use super::place::lock_worktrees;
-use super::prepare::{admin_dir, remove_worktree, worktree_git_dir};
+use super::prepare::{admin_dir, remove_dir, remove_worktree, worktree_git_dir};
 use super::{WorkspaceError, copy_included, worktrees_dir};
 use crate::git::{GitCall, GitError, Repo, Worktree, bring_to, changes, force_to, forget_index, observe};
 use crate::regular;
 use crate::store::LogFiles;
 
 const CHECKS_PREFIX: &str = ".checks-";
+pub(super) const ACCEPTANCE_PREFIX: &str = ".acceptance-";
 /// The note that says for what the setup command ran last.
 const NOTE: &str = "pairflow-setup";
 const CHECKOUT: Duration = Duration::from_secs(900);
@@ -186,6 +188,27 @@ fn checkout_workspace(repo: &Repo, like: &Worktree, path: PathBuf, git_dir: Path
 /// Returns where the checkout of a bubble is, if it has one.
 pub(super) fn checkout_path(root: &Path, id: &BubbleId) -> PathBuf {
     LogFiles::of::<BubbleState>(&root.join(".pairflow"), id).worktree().with_file_name(format!("{CHECKS_PREFIX}{id}"))
+}
+
+/// Returns where the agents of a bubble write acceptance tests: beside the worktree, so that no snapshot contains them.
+pub fn scratch_path(root: &Path, id: &BubbleId) -> PathBuf {
+    checkout_path(root, id).with_file_name(format!("{ACCEPTANCE_PREFIX}{id}"))
+}
+
+/// Makes the directory for acceptance tests, if it is missing. What an earlier turn wrote there stays.
+pub fn make_scratch(root: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
+    let path = scratch_path(root, id);
+    let is_dir = || std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
+    let made = std::fs::DirBuilder::new().recursive(false).mode(0o700).create(&path);
+    match made {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && is_dir() => Ok(()),
+        made => made.map_err(WorkspaceError::io("make", &path)),
+    }
+}
+
+/// Removes the directory for acceptance tests of a bubble that needs it no more. It is no error to have none.
+pub fn remove_scratch(root: &Path, id: &BubbleId) -> Result<(), WorkspaceError> {
+    remove_dir(&scratch_path(root, id))
 }
 
 /// Makes a new checkout, and returns its git directory.

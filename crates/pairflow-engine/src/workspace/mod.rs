@@ -13,7 +13,7 @@ mod restore;
 pub use archive::{
     Archived, DeleteRequest, clear_archive, delete, newest_archive, put_files_back, put_refs_back, remove,
 };
-pub use checkout::{Checkout, Scratch, SetUpFor, remove_checkout};
+pub use checkout::{Checkout, Scratch, SetUpFor, make_scratch, remove_checkout, remove_scratch, scratch_path};
 pub use error::WorkspaceError;
 pub use place::{DEFAULT_COUNT, Location, PortLease, default_path, lease, locate, release, worktrees_dir};
 pub use prepare::{PreparedWorkspace, WorkspaceRequest, copy_included, discard, prepare};

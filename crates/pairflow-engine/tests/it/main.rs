@@ -4,5 +4,6 @@
 
 mod git;
 mod process;
+mod proofs;
 mod support;
 mod tmux;

@@ -129,6 +129,7 @@ impl Place {
             worktree: self.worktree.clone(),
             runtime_dir: self.root.join("runtime"),
             artifacts: self.root.join("artifacts"),
+            scratch: None,
             env: env.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             person,
             session: Session::Fresh(SESSION.to_owned()),
