@@ -88,7 +88,7 @@ impl KillRun<'_> {
             kept = self.look_again(id, &kept);
             next = kept.lines() + 4 + (self.dice >> 40) % 5;
         }
-        story::finish(self.pair, id);
+        story::finish(self.pair, id, "one\ntwo");
         let log = story::happened(self.pair, id);
         self.look_again(id, &kept);
         self.killed.stories += 1;

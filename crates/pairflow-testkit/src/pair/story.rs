@@ -44,7 +44,11 @@ fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
             vec![brief, read(), say(&format!("{looked} --finding 'P1:{}'", words.finding))]
         }
         (Kind::Codex, 2, "implementer") => {
-            vec![read(), Reply::shell("printf 'one\\ntwo\\n' > work.txt"), say(&format!("{fixed} --fixed F1"))]
+            vec![
+                read(),
+                Reply::shell("printf 'one\\ntwo\\n' > work.txt"),
+                say(&format!("{fixed} --fixed F1 --test F1='grep -q two work.txt'")),
+            ]
         }
         (Kind::Claude, 2, "reviewer") => vec![read(), say(&format!("{well} --no-findings"))],
         // Before the person has answered it asks; the brief that it reads afterwards holds the answer.
@@ -71,7 +75,7 @@ pub fn live(pair: &Pair, id: &str) {
     assert!(question(&asked).is_some(), "{asked:#}\n{}", pair.screens(id));
     answer(pair, id, &asked);
     pair.wait_for_state(id, "READY_FOR_APPROVAL");
-    finish(pair, id);
+    finish(pair, id, "one\ntwo");
     let log = happened(pair, id);
     // Nothing disturbed it, so pairflow has asked no question of its own.
     let said = ["HUMAN_QUESTION", "HUMAN_REPLY"].map(|kind| log.of(kind).count());
@@ -128,13 +132,13 @@ pub(super) fn answer(pair: &Pair, id: &str, asked: &Value) {
     pair.pairflow(&["reply", id, "--question", open, "--message", &Words::of(id).answer]).ok();
 }
 
-/// Approves and commits what the agents have made, and looks at it.
+/// Approves and commits what the agents have made: a file that says `work`.
 #[track_caller]
-pub(super) fn finish(pair: &Pair, id: &str) {
+pub(super) fn finish(pair: &Pair, id: &str, work: &str) {
     pair.pairflow(&["approve", id, "--yes"]).ok();
     pair.pairflow(&["commit", id, "--message", "work", "--yes"]).ok();
     pair.wait_for_state(id, "DONE");
-    assert_eq!(pair.home.git(&["show", &format!("bubble/{id}:work.txt")]), "one\ntwo");
+    assert_eq!(pair.home.git(&["show", &format!("bubble/{id}:work.txt")]), work);
     pair.pairflow(&["verify", id]).ok();
     let socket = pair.home.repo.join(format!(".pairflow/runtime/{id}/tmux.sock"));
     // The programs are told to end, and take a moment.
@@ -153,11 +157,29 @@ pub(super) fn happened(pair: &Pair, id: &str) -> Transcript {
         let lost: Vec<_> = lost.collect();
         assert!(lost.is_empty(), "{agent} was told that these are recorded: {lost:?}\n{}", shown());
     }
+    for (kind, text) in TAUGHT {
+        assert!(pair.has_read(kind, text), "{kind:?} was never taught {text:?}\n{}", shown());
+    }
     for (kind, text) in words.told() {
         assert!(pair.has_read(kind, &text), "{kind:?} never read {text:?} word for word\n{}", shown());
     }
     log
 }
+
+/// What each seat is taught by its brief.
+const TAUGHT: [(Kind, &str); 8] = [
+    (Kind::Claude, "- P0 critical: loses or corrupts data, opens a security hole, or breaks what worked."),
+    (
+        Kind::Claude,
+        "- P1 major: does not do what the task or a criterion asks, or is wrong in a case that will happen.",
+    ),
+    (Kind::Claude, "Bring a `reproducer` with every P0 and P1 that a command can show"),
+    (Kind::Claude, "Finding nothing is allowed, and no number of findings is expected."),
+    (Kind::Claude, "[claimed fixed, SHOWN: `grep -q two work.txt`: red without it, green with it]"),
+    (Kind::Codex, "- F1 P1 no rollback in "),
+    (Kind::Codex, "write a test that fails because of the defect"),
+    (Kind::Codex, "--fixed F1 --test F1='…'"),
+];
 
 /// What the second reviewer asks the person.
 pub(super) const QUESTION: &str = "Is larger better?";

@@ -37,6 +37,49 @@ fn the_command_line_reference_is_generated_from_the_parsers() {
     assert!(reference.contains("\n#### pairflow config set\n"), "subcommands are missing");
 }
 
+/// The words of a printed command line, with something for everything that an agent fills in.
+fn filled_in(line: &str) -> Vec<String> {
+    let mut quoted = false;
+    let mut words = vec![String::new()];
+    for c in line.replace('…', "said so").chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words
+}
+
+/// Every command line that a brief prints, and every option that it explains as part of the hand-over.
+fn printed(brief: &str) -> Vec<String> {
+    let (text, end) = brief.rsplit_once("```text\n").unwrap();
+    let lines = end.trim_end_matches("```\n").lines().map(str::to_owned);
+    let ours = text.lines().filter(|line| !line.starts_with('>'));
+    let spans = ours.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let whole = spans.filter(|span| span.starts_with("--") && (span.contains(' ') || span.starts_with("--no-")));
+    let options = whole.filter(|span| !span.contains("ID")).map(|span| format!("pairflow pass --summary '…' {span}"));
+    lines.chain(options).collect()
+}
+
+#[test]
+fn every_command_line_of_every_brief_is_understood() {
+    let briefs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../pairflow-core/tests/it/views/briefs");
+    let mut verbs = std::collections::BTreeSet::new();
+    for brief in std::fs::read_dir(&briefs).unwrap() {
+        let path = brief.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in printed(&text) {
+            let words = filled_in(&line);
+            let entry = pairflow::find(&words[1]).unwrap_or_else(|| panic!("{}: {line}", path.display()));
+            let parsed = entry.build().try_get_matches_from(&words[2..]);
+            assert!(parsed.is_ok(), "{}: {line}\n{}", path.display(), parsed.unwrap_err());
+            verbs.insert(words[1].clone());
+        }
+    }
+    assert_eq!(verbs.iter().map(String::as_str).collect::<Vec<_>>(), ["ask-human", "converged", "judge", "pass"]);
+}
+
 #[test]
 fn a_link_called_orchestra_has_the_verbs_of_agents() {
     let home = home();

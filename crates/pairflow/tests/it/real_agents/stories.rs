@@ -21,6 +21,12 @@ fn a_whole_bubble_runs_with_the_real_clis_from_the_briefing_to_the_commit() {
 }
 
 #[test]
+fn a_thorough_bubble_settles_a_dispute_with_the_real_clis() {
+    let pair = Pair::of_disputes(program(), dir());
+    pair::settle_dispute(&pair, "disputed");
+}
+
+#[test]
 fn notices_reach_each_of_the_real_programs_once() {
     let pair = Pair::of_questions(program(), dir());
     // Five of them are what the models do in turn: answer at length, stay busy, wait.
