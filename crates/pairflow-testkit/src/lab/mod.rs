@@ -5,6 +5,7 @@
 //! pairflow, and to the real core. What is left in the work when each of them stops is known here, and only here.
 
 mod agents;
+mod bubble;
 mod code;
 mod measure;
 mod ours;
