@@ -7,7 +7,7 @@ use pairflow_core::bubble::{
     BubbleState, KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, VerdictStand, advance, next_deadline, owed,
     recompute, recompute_verdicts,
 };
-use pairflow_core::facts::{Outcome, Severity};
+use pairflow_core::facts::{Outcome, Ruling, Severity};
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{
@@ -185,8 +185,10 @@ fn commit_was_approved(log: &[Envelope]) -> bool {
 #[derive(Default)]
 struct Shown {
     tree: Option<TreeId>,
-    /// Who reviewed this tree last, one after the other, without a blocking finding.
+    /// Who reviewed this tree without a blocking finding. It holds while the tree is the same.
     clean: Vec<AgentId>,
+    /// Whether the last review of this tree had a blocking finding: whatever became of it, another look is needed.
+    contradicted: bool,
     /// Whether the next tree differs from this one by the base alone.
     base_only: bool,
     /// The checks that passed on this tree, or that the person called not available.
@@ -199,7 +201,10 @@ struct Shown {
     failing: BTreeSet<FindingId>,
     /// The findings that the person waived.
     waived: BTreeSet<FindingId>,
-    questions: BTreeMap<MsgId, QuestionKind>,
+    /// The findings that a judge or the person dismissed, and those of them that no command has opened again.
+    ruled_out: BTreeSet<FindingId>,
+    dismissed: BTreeSet<FindingId>,
+    questions: BTreeMap<MsgId, (QuestionKind, Vec<FindingId>)>,
     understood: Option<TreeId>,
 }
 
@@ -244,11 +249,20 @@ impl Shown {
         };
         let reviews: Vec<_> = self.clean.iter().chain(claims).collect();
         let agents: BTreeSet<_> = reviews.iter().collect();
-        agents.len() >= 2 || (state.rules.agents.same_model() && reviews.len() >= 2)
+        let last = claims.is_some() || !self.contradicted;
+        last && (agents.len() >= 2 || (state.rules.agents.same_model() && reviews.len() >= 2))
     }
 
     fn blocks(&self, id: FindingId) -> bool {
-        self.worst.get(&id).is_some_and(|severity| severity.blocks()) && !self.waived.contains(&id)
+        self.worst.get(&id).is_some_and(|severity| severity.blocks())
+            && !self.waived.contains(&id)
+            && !self.dismissed.contains(&id)
+    }
+
+    fn dismiss(&mut self, findings: impl IntoIterator<Item = FindingId>) {
+        let findings: Vec<_> = findings.into_iter().collect();
+        self.ruled_out.extend(findings.iter().copied());
+        self.dismissed.extend(findings);
     }
 
     fn see(&mut self, envelope: &Envelope) {
@@ -259,7 +273,7 @@ impl Shown {
             (Body::Evidence(fact), _) => self.measured(fact),
             (Body::Control(control), _) => self.spare(control),
             (Body::HumanQuestion(question), _) => {
-                self.questions.insert(envelope.id.clone(), question.kind);
+                self.questions.insert(envelope.id.clone(), (question.kind, question.findings.clone()));
             }
             (Body::HumanReply(reply), _) => self.answered(event.in_reply_to.as_ref(), reply),
             (Body::Convergence(_), Party::Agent(by)) => self.clean.push(by.clone()),
@@ -278,6 +292,7 @@ impl Shown {
         if self.tree.as_ref() != Some(tree) {
             if !base_only {
                 self.clean.clear();
+                self.contradicted = false;
             }
             self.passed.clear();
             self.tree = Some(tree.clone());
@@ -288,6 +303,11 @@ impl Shown {
         for id in &pass.answers.retracted {
             self.failing.remove(id);
         }
+        if let Some(judgement) = pass.judgement.as_ref().filter(|one| one.ruling == Ruling::Dismissed) {
+            // Only a person dismisses a P0.
+            let severe = self.worst.get(&judgement.finding) == Some(&Severity::P0);
+            self.dismiss(Some(judgement.finding).filter(|_| !severe));
+        }
         let Some(findings) = &pass.findings else { return };
         for (id, severity) in findings.iter().filter_map(|finding| Some((finding.id?, finding.severity))) {
             let worst = self.worst.entry(id).or_insert(severity);
@@ -295,15 +315,25 @@ impl Shown {
                 // What was waived was less than what is claimed now.
                 self.waived.remove(&id);
             }
+            let exceeds = severity.blocks() && severity < *worst;
             *worst = severity.min(*worst);
+            if exceeds {
+                self.dismissed.remove(&id);
+            }
+        }
+        for id in findings.iter().filter(|one| one.reproducer.is_some()).filter_map(|one| one.id) {
+            mark(&mut self.dismissed, &id, false);
         }
         let named = findings.iter().filter_map(|finding| finding.id).chain(pass.answers.reopened.iter().copied());
         let blocked = named.into_iter().any(|id| self.blocks(id));
-        if findings.iter().any(|finding| finding.blocker) {
-            // An implementer's hand-over is no review.
+        if pass.acceptance || findings.iter().any(|finding| finding.blocker) {
+            // Neither an implementer's hand-over is a review, nor tests that are written before there is any work.
             return;
         }
-        if blocked { self.clean.clear() } else { self.clean.push(by.clone()) }
+        self.contradicted = blocked;
+        if !blocked {
+            self.clean.push(by.clone());
+        }
     }
 
     fn measured(&mut self, fact: &Evidence) {
@@ -312,7 +342,11 @@ impl Shown {
             Evidence::Receipt { receipt } => mark(&mut self.passed, &receipt.check, receipt.outcome.passed()),
             Evidence::NotAvailable { check, .. } => mark(&mut self.passed, check, true),
             Evidence::Reproduced { finding, receipt } => {
-                mark(&mut self.failing, finding, matches!(receipt.outcome, Outcome::Failed { .. }));
+                let fails = matches!(receipt.outcome, Outcome::Failed { .. });
+                mark(&mut self.failing, finding, fails);
+                if !fails && self.ruled_out.contains(finding) {
+                    self.dismissed.insert(*finding);
+                }
             }
             // What the test of a fix shows is for the reviewer; it closes nothing.
             Evidence::FixTested { .. } => {}
@@ -339,7 +373,10 @@ impl Shown {
     }
 
     fn answered(&mut self, question: Option<&MsgId>, reply: &Reply) {
-        let kind = question.and_then(|id| self.questions.remove(id));
+        let (kind, findings) = question.and_then(|id| self.questions.remove(id)).unzip();
+        if reply.decision == Some(Decision::SideWithImplementer) {
+            self.dismiss(findings.unwrap_or_default());
+        }
         if kind == Some(QuestionKind::Comprehension) && reply.decision == Some(Decision::Accept) {
             self.understood.clone_from(&self.tree);
         }
