@@ -5,7 +5,7 @@ use pairflow_core::facts::{CheckPlace, Explanation, FileChange, Outcome, Receipt
 use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
 use pairflow_core::log::{Body, Envelope, Event, Ground, Lifecycle, Pass, WorkspaceRecord};
 use pairflow_core::respond::handle;
-use pairflow_core::rules::{Check, Rules};
+use pairflow_core::rules::{Agents, Check, ReviewDepth, Rules};
 use pairflow_core::time::{Moment, Timestamp};
 
 use super::agents::file_of;
@@ -15,6 +15,10 @@ use crate::script::broken;
 /// No hand-over leaves more debts than this.
 const ENOUGH: usize = 300;
 const BRANCH: &str = "bubble/lab";
+const SHOWS: &str = "./shows ";
+const SHOWS_FIX: &str = "./shows-fix ";
+/// The command that passes once nothing is left that acceptance tests show.
+pub(super) const ACCEPTANCE: &str = "./acceptance";
 
 /// One bubble and its log.
 pub(super) struct Bubble {
@@ -25,8 +29,11 @@ pub(super) struct Bubble {
 
 impl Bubble {
     /// Creates and starts a bubble whose first turn is open.
-    pub(super) fn start(code: &Code) -> Self {
+    pub(super) fn start(code: &Code, depth: ReviewDepth, third: Option<AgentId>) -> Self {
+        let agents = Agents { second_reviewer: third, ..Rules::default().agents };
         let rules = Rules {
+            agents,
+            review_depth: depth,
             base_branch: "main".to_owned(),
             bubble_branch: BRANCH.to_owned(),
             checks: vec![Check { name: "test".to_owned(), command: "./test".to_owned() }],
@@ -119,8 +126,16 @@ impl Bubble {
                 Command::Checked { receipt: Receipt { place: *place, ..receipt } }
             }
             Effect::RunReproducer { finding, command } => {
-                let gone = shows(command).is_some_and(|at| !code.defects[at].alive);
+                let accepted = command == ACCEPTANCE && code.changes > 0 && code.is_accepted();
+                let gone = accepted || number_after(SHOWS, command).is_some_and(|at| !code.defects[at].alive);
                 Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, tree, gone) }
+            }
+            Effect::TestFix(fix) => {
+                let ran = |tree, passes| receipt(&fix.finding.to_string(), &fix.command, tree, passes);
+                // A test that shows something else passes with any change.
+                let fixed = number_after(SHOWS_FIX, &fix.command).is_none_or(|at| !code.defects[at].alive);
+                let (before, after) = (ran(fix.before.clone(), false), Some(ran(tree, fixed)));
+                Command::FixTested { finding: fix.finding, before, after }
             }
             Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn, slices: 0 },
             other => unreachable!("{other:?} is not owed in the lab"),
@@ -130,11 +145,16 @@ impl Bubble {
 
 /// The command that fails as long as a defect is there.
 pub(super) fn reproducer(defect: usize) -> String {
-    format!("./shows {defect}")
+    format!("{SHOWS}{defect}")
 }
 
-fn shows(command: &str) -> Option<usize> {
-    command.strip_prefix("./shows ")?.parse().ok()
+/// The command that fails without the fix of a defect and passes with it; a `wrong` one passes with any change.
+pub(super) fn fix_test(defect: usize, wrong: bool) -> String {
+    if wrong { format!("./shows-little {defect}") } else { format!("{SHOWS_FIX}{defect}") }
+}
+
+fn number_after(prefix: &str, command: &str) -> Option<usize> {
+    command.strip_prefix(prefix)?.parse().ok()
 }
 
 /// The tree after so many changes; the base before the first.
@@ -147,6 +167,7 @@ pub(super) fn named(model: Model) -> AgentId {
     let name = match model {
         Model::Claude => "claude",
         Model::Codex => "codex",
+        Model::Third => "gemini",
     };
     name.parse().expect("the names of the models are valid")
 }

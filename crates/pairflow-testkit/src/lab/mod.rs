@@ -15,7 +15,7 @@ mod rivals;
 
 pub use code::{Model, Size};
 pub use measure::{Cause, Lab, Mean, Ran, Spread, Summary};
-pub use ours::ours;
+pub use ours::{Setup, ours};
 pub use params::{BadParams, Params};
 pub use report::{
     Drawn, Gate, Measured, Population, Tried, gates, measure, population, populations, render, render_gates,
