@@ -142,7 +142,8 @@ fn void_review(before: &BubbleState, envelope: &Envelope) -> Option<String> {
         (true, false) => "files changed during its turn",
         (false, _) => "checks changed before it was judged",
     };
-    let again = verdict.next == NextTurn::Review && verdict.clean.is_none();
+    let again =
+        verdict.next == NextTurn::Review && verdict.clean.is_none() && !verdict.reasons.contains(&Reason::BlindLook);
     again.then(|| format!("the clean review of {by} does not count: {why}; {by} reviews again"))
 }
 
