@@ -276,11 +276,18 @@ impl<'a> Trial<'a> {
         let claims = claims.unwrap_or_default();
         self.ran.quiet &= claims.iter().all(|claim| claim.severity == Severity::P3);
         let mut answers = if looked { self.judge(model, &claims) } else { Answers::default() };
-        let new: Vec<_> = claims.into_iter().filter(|claim| !self.is_open(claim.subject, model, blind)).collect();
+        let known = |claim: &Claim| self.known_row(claim.subject, model, blind);
+        // A row that is open says it already, unless the reviewer finds it blocking only now.
+        let says_more = |claim: &Claim, row: &Row| row.is_open() && claim.severity.blocks() && !row.severity.blocks();
+        let new = claims.into_iter().map(|claim| (claim, known(&claim).map(|row| (row.id, says_more(&claim, row)))));
+        let new = new.filter(|(_, row)| row.is_none_or(|(_, says_more)| says_more));
+        let (new, repeats): (Vec<_>, Vec<_>) = new.map(|(claim, row)| (claim, row.map(|(id, _)| id))).unzip();
         if new.is_empty() && answers.reopened.is_empty() && answers.retracted.is_empty() {
             answers.confirmed.clear();
         }
-        let findings: Vec<_> = new.iter().map(|claim| self.finding(model, claim)).collect();
+        let findings = new.iter().zip(repeats);
+        let findings: Vec<_> =
+            findings.map(|(claim, repeats)| Finding { repeats, ..self.finding(model, claim) }).collect();
         let severe = findings.iter().any(|finding| finding.severity.blocks());
         self.ran.minor_looks += u32::from(!findings.is_empty() && !severe);
         self.bubble.pass(|pass| pass_with(pass, Some(findings), answers));
@@ -437,11 +444,12 @@ impl<'a> Trial<'a> {
         about.filter(|subject| *subject != Subject::Acceptance).collect()
     }
 
-    /// Whether an open row, or one that the person waived, is about it and `model` knows that. In a blind look it knows only
-    /// what it has found itself.
-    fn is_open(&self, subject: Subject, model: Model, blind: bool) -> bool {
+    /// The open row about it, or the one that the person waived, if `model` knows it. In a blind look it knows only what it
+    /// has found itself.
+    fn known_row(&self, subject: Subject, model: Model, blind: bool) -> Option<&Row> {
         let mine = |row: &&Row| self.about.get(&row.id) == Some(&subject) && (!blind || row.by == named(model));
-        self.bubble.state.ledger.rows.iter().filter(mine).any(|row| row.is_open() || row.state == RowState::Waived)
+        let mut mine = self.bubble.state.ledger.rows.iter().filter(mine);
+        mine.find(|row| row.is_open() || row.state == RowState::Waived)
     }
 
     /// Whether the next look is one of the first ones, which the agents take without knowing what the others found.
