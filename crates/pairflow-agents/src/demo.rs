@@ -1,10 +1,19 @@
 //! What `pairflow demo` plays: a tiny repository, a task, and two scripted agents who do it. Needs nothing but git and sh.
 
-/// The name under which errors speak of the demo's script.
-pub const DEMO_SCRIPT_NAME: &str = "demo.yaml";
-
 /// What the two agents do, turn by turn.
-pub const DEMO_SCRIPT: &str = include_str!("../scripts/demo.yaml");
+#[derive(Debug, Clone, Copy)]
+pub struct DemoScript {
+    /// The name under which errors speak of it.
+    pub name: &'static str,
+    /// The script.
+    pub text: &'static str,
+}
+
+/// The usual demo.
+pub const DEMO: DemoScript = DemoScript { name: "demo.yaml", text: include_str!("../scripts/demo.yaml") };
+
+/// The demo of a thorough review: acceptance tests, looks without knowing what the other found, a judge.
+pub const THOROUGH: DemoScript = DemoScript { name: "thorough.yaml", text: include_str!("../scripts/thorough.yaml") };
 
 /// The task.
 pub const DEMO_TASK: &str = include_str!("../scripts/demo/task.md");

@@ -8,5 +8,5 @@ mod drivers;
 pub mod script;
 pub mod spec;
 
-pub use demo::DEMO_SCRIPT;
+pub use demo::DemoScript;
 pub use drivers::Drivers;

@@ -43,8 +43,6 @@ pub struct Review<'a> {
     pub answers: &'a Answers,
     /// Whether the person has to decide first, so that nothing is settled by this review.
     pub discuss: bool,
-    /// The rows that the reviewer was not shown: it cannot have settled them.
-    pub unseen: &'a [FindingId],
 }
 
 impl RowChange {
@@ -202,8 +200,7 @@ impl Ledger {
         if nothing {
             // What another agent has just claimed in this round waits for its implementer: it is not known to this review.
             let new = |row: &Row| row.history.last().is_some_and(|last| last.opens_for_others(review));
-            let seen = |row: &Row| !review.unseen.contains(&row.id) && !new(row);
-            let due = |row: &&Row| row.is_open() && seen(row) && (row.severity.blocks() || row.answered);
+            let due = |row: &&Row| row.is_open() && (row.severity.blocks() || row.answered) && !new(row);
             let due: Vec<_> = self.rows.iter().filter(due).map(|row| row.id).collect();
             due.into_iter().for_each(|id| self.confirm(id, review.round, &by));
         }
@@ -608,7 +605,7 @@ mod tests {
     fn filed(ledger: &mut Ledger, round: u32, findings: &[Finding]) {
         let by: AgentId = "claude".parse().expect("the name is valid");
         let answers = &Answers::default();
-        ledger.review(&Review { by: &by, round, findings, answers, discuss: false, unseen: &[] });
+        ledger.review(&Review { by: &by, round, findings, answers, discuss: false });
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod play;
 
 pub use crate::drivers::STATE_VARIABLE;
 pub use model::{
-    AppendStep, ConvergedStep, FileMode, InnerPath, Misbehaviour, NoSuchTurn, PassStep, RefusedStep, Script,
-    ScriptError, ScriptStep, Verb, WriteStep,
+    AppendStep, ConvergedStep, FileMode, InnerPath, JudgeStep, Misbehaviour, NoSuchTurn, PassStep, RefusedStep, Script,
+    ScriptError, ScriptRuling, ScriptStep, Verb, WriteStep,
 };
 pub use play::{ScriptedTurn, play};

@@ -38,6 +38,10 @@ pub enum ScriptStep {
     AskHuman(String),
     /// Claims convergence.
     Converged(ConvergedStep),
+    /// Decides a dispute, as the judge.
+    Judge(JudgeStep),
+    /// Writes a file of acceptance tests, in the bubble's scratch directory.
+    WriteScratch(WriteStep),
     /// Waits.
     WaitMs(u64),
     /// Prints a line.
@@ -87,6 +91,20 @@ pub struct PassStep {
     /// Findings that are fixed.
     #[serde(default)]
     pub fixed: Vec<String>,
+    /// Findings that are fixed, each with the command that shows it.
+    #[serde(default)]
+    pub tests: Vec<(String, String)>,
+    /// Findings that are fixed, each with the reason why no test can show it.
+    #[serde(default)]
+    pub untestable: Vec<(String, String)>,
+    /// Files of acceptance tests, relative to the scratch directory.
+    #[serde(default)]
+    pub acceptance: Vec<String>,
+    /// The command that runs the acceptance tests.
+    pub run: Option<String>,
+    /// Passes `--no-acceptance`.
+    #[serde(default)]
+    pub no_acceptance: bool,
     /// Findings that are wrong, each with the reason.
     #[serde(default)]
     pub dispute: Vec<(String, String)>,
@@ -130,6 +148,30 @@ pub struct ConvergedStep {
     pub key: Option<String>,
 }
 
+/// A decision on a dispute.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JudgeStep {
+    /// Which finding.
+    pub finding: String,
+    /// What is decided.
+    pub ruling: ScriptRuling,
+    /// Why.
+    pub reason: String,
+    /// The key that makes a repetition the same record.
+    pub key: Option<String>,
+}
+
+/// What a scripted judge decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScriptRuling {
+    /// The finding holds.
+    Uphold,
+    /// The finding does not hold.
+    Dismiss,
+}
+
 /// A command that has to be refused.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RefusedStepFields")]
@@ -150,6 +192,8 @@ pub enum Verb {
     AskHuman(String),
     /// `converged`
     Converged(ConvergedStep),
+    /// `judge`
+    Judge(JudgeStep),
     /// Any other command, word by word.
     Other(Vec<String>),
 }
@@ -268,6 +312,7 @@ struct RefusedStepFields {
     pass: Option<PassStep>,
     ask_human: Option<String>,
     converged: Option<ConvergedStep>,
+    judge: Option<JudgeStep>,
     other: Option<Vec<String>>,
     code: Option<i32>,
 }
@@ -279,6 +324,7 @@ impl TryFrom<RefusedStepFields> for RefusedStep {
             text.pass.map(|pass| Verb::Pass(Box::new(pass))),
             text.ask_human.map(Verb::AskHuman),
             text.converged.map(Verb::Converged),
+            text.judge.map(Verb::Judge),
             text.other.map(Verb::Other),
         ]
         .into_iter()
@@ -286,7 +332,7 @@ impl TryFrom<RefusedStepFields> for RefusedStep {
         match (verbs.next(), verbs.next()) {
             // 1 is the exit code of a refusal.
             (Some(verb), None) => Ok(Self { verb, code: text.code.unwrap_or(1) }),
-            _ => Err("expect_refused takes exactly one of pass, ask_human, converged, other"),
+            _ => Err("expect_refused takes exactly one of pass, ask_human, converged, judge, other"),
         }
     }
 }

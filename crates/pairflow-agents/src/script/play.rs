@@ -11,9 +11,11 @@ use std::time::Duration;
 use std::{fs, io};
 
 use pairflow_engine::regular;
+use pairflow_engine::workspace::scratch_path;
 
 use super::model::{
-    ConvergedStep, InnerPath, Misbehaviour, NoSuchTurn, PassStep, RefusedStep, Script, ScriptStep, Verb, WriteStep,
+    ConvergedStep, InnerPath, JudgeStep, Misbehaviour, NoSuchTurn, PassStep, RefusedStep, Script, ScriptRuling,
+    ScriptStep, Verb, WriteStep,
 };
 
 const COMMIT: &str = "git add -A && git -c user.name=agent -c user.email=agent@localhost \
@@ -53,6 +55,8 @@ enum StepError {
     Refused { verb: String, code: i32 },
     #[error("`pairflow {verb}` was to be refused with exit code {expected}, but ended with {code}")]
     NotRefused { verb: String, code: i32, expected: i32 },
+    #[error("there is no scratch directory: PAIRFLOW_REPO and PAIRFLOW_BUBBLE are not set")]
+    NoBubble,
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
 }
@@ -99,7 +103,8 @@ impl ScriptedTurn<'_> {
     /// Takes one step; returns the exit code if the turn ends with it.
     fn take(&self, step: &ScriptStep, out: &mut dyn io::Write) -> Result<Option<i32>, StepError> {
         match step {
-            ScriptStep::Write(file) => self.write(file)?,
+            ScriptStep::Write(file) => self.write(self.cwd, file)?,
+            ScriptStep::WriteScratch(file) => self.write(&self.scratch()?, file)?,
             ScriptStep::Append(more) => self.append(&more.path, &more.text)?,
             ScriptStep::Delete(path) => self.delete(path)?,
             ScriptStep::Run(line) => self.run(line, out)?,
@@ -111,6 +116,7 @@ impl ScriptedTurn<'_> {
                 let verb = Verb::Pass(Box::new(pass.clone()));
                 (0..pass.repeat.unwrap_or(1)).try_for_each(|_| self.call_verb(&verb, out))?;
             }
+            ScriptStep::Judge(judge) => self.call_verb(&Verb::Judge(judge.clone()), out)?,
             ScriptStep::Converged(claim) => self.call_verb(&Verb::Converged(claim.clone()), out)?,
             ScriptStep::AskHuman(question) => {
                 self.call_verb(&Verb::AskHuman(question.clone()), out)?;
@@ -135,8 +141,15 @@ impl ScriptedTurn<'_> {
         Err(StepError::NotRefused { verb: verb_name(&refused.verb).to_owned(), code, expected })
     }
 
-    fn write(&self, file: &WriteStep) -> Result<(), StepError> {
-        let path = self.cwd.join(file.path.as_path());
+    /// Returns the directory in which acceptance tests are written.
+    fn scratch(&self) -> Result<PathBuf, StepError> {
+        let id = self.variable("PAIRFLOW_BUBBLE").and_then(|id| id.parse().ok());
+        let repo = self.variable("PAIRFLOW_REPO");
+        repo.zip(id).map(|(repo, id)| scratch_path(Path::new(&repo), &id)).ok_or(StepError::NoBubble)
+    }
+
+    fn write(&self, root: &Path, file: &WriteStep) -> Result<(), StepError> {
+        let path = root.join(file.path.as_path());
         let written = create_parents(&path).and_then(|()| regular::write(&path, &file.text));
         let written = written.and_then(|()| match file.mode {
             Some(mode) => fs::set_permissions(&path, fs::Permissions::from_mode(mode.0)),
@@ -320,6 +333,7 @@ fn arguments(verb: &Verb) -> Vec<String> {
         Verb::Pass(pass) => pass_arguments(pass),
         Verb::AskHuman(question) => vec!["ask-human".to_owned(), format!("--question={question}")],
         Verb::Converged(claim) => converged_arguments(claim),
+        Verb::Judge(judge) => judge_arguments(judge),
         Verb::Other(words) => words.clone(),
     }
 }
@@ -329,7 +343,7 @@ fn input(verb: &Verb) -> Option<&str> {
     match verb {
         Verb::Pass(pass) => pass.review.as_deref().or(pass.explain.as_deref()),
         Verb::Converged(claim) => claim.explain.as_deref(),
-        Verb::AskHuman(_) | Verb::Other(_) => None,
+        Verb::AskHuman(_) | Verb::Judge(_) | Verb::Other(_) => None,
     }
 }
 
@@ -339,6 +353,7 @@ fn verb_name(verb: &Verb) -> &str {
         Verb::Pass(_) => "pass",
         Verb::AskHuman(_) => "ask-human",
         Verb::Converged(_) => "converged",
+        Verb::Judge(_) => "judge",
         Verb::Other(words) => words.first().map_or("pairflow", String::as_str),
     }
 }
@@ -351,6 +366,11 @@ fn pass_arguments(pass: &PassStep) -> Vec<String> {
     words.extend(pass.fixed.iter().map(|id| format!("--fixed={id}")));
     let disputes = pass.dispute.iter().flat_map(|(id, why)| [format!("--dispute={id}"), format!("--reason={why}")]);
     words.extend(disputes);
+    words.extend(pass.tests.iter().map(|(id, test)| format!("--test={id}={test}")));
+    words.extend(pass.untestable.iter().map(|(id, why)| format!("--untestable={id}={why}")));
+    words.extend(pass.acceptance.iter().map(|file| format!("--acceptance={file}")));
+    words.extend(pass.run.iter().map(|run| format!("--run={run}")));
+    words.extend(pass.no_acceptance.then(|| "--no-acceptance".to_owned()));
     words.extend(pass.confirm.iter().map(|id| format!("--confirm={id}")));
     words.extend(pass.reopen.iter().map(|id| format!("--reopen={id}")));
     words.extend(pass.retract.iter().map(|id| format!("--retract={id}")));
@@ -360,6 +380,17 @@ fn pass_arguments(pass: &PassStep) -> Vec<String> {
     words.extend(pass.refs.iter().map(|one| format!("--ref={one}")));
     words.extend(pass.intent.iter().map(|intent| format!("--intent={intent}")));
     words.extend(pass.key.iter().map(|key| format!("--key={key}")));
+    words
+}
+
+fn judge_arguments(judge: &JudgeStep) -> Vec<String> {
+    let ruling = match judge.ruling {
+        ScriptRuling::Uphold => "--uphold",
+        ScriptRuling::Dismiss => "--dismiss",
+    };
+    let mut words = vec!["judge".to_owned(), judge.finding.clone(), ruling.to_owned()];
+    words.push(format!("--reason={}", judge.reason));
+    words.extend(judge.key.iter().map(|key| format!("--key={key}")));
     words
 }
 

@@ -20,7 +20,8 @@ const OLDEST: OldestVersion =
     OldestVersion { program: "claude", version: Version(2, 1, 325), package: "@anthropic-ai/claude-code" };
 
 /// The pairflow commands that need no permission.
-const VERBS: [&str; 9] = ["brief", "pass", "ask-human", "converged", "status", "findings", "diff", "inbox", "log"];
+const VERBS: [&str; 10] =
+    ["brief", "pass", "ask-human", "converged", "judge", "status", "findings", "diff", "inbox", "log"];
 
 /// What a person is told when the list of conversations is shown.
 const AGENTS: &str = "Claude Code shows its list of conversations. Go back to the one of this bubble, in its pane.";

@@ -7,10 +7,11 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use pairflow_agents::Drivers;
-use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TEST};
+use pairflow_agents::demo::{DEMO, DEMO_FILES, DEMO_TEST, THOROUGH};
 use pairflow_agents::script::{Script, ScriptedTurn, play};
 use pairflow_core::facts::Seat;
 use pairflow_engine::driver::{AgentDriver, DriverError, TurnStart};
+use pairflow_engine::workspace::scratch_path;
 use pairflow_testkit::wait::wait_until;
 
 /// Writes every argument on a line of its own and ends with the code in `$0.code`, if there is one.
@@ -424,7 +425,7 @@ fn a_driver_without_a_script_or_program_says_so() {
 #[test]
 fn the_demo_tells_a_true_story() {
     let stage = Stage::new();
-    let script = Script::parse(DEMO_SCRIPT_NAME, DEMO_SCRIPT).unwrap_or_else(|error| panic!("{error}"));
+    let script = Script::parse(DEMO.name, DEMO.text).unwrap_or_else(|error| panic!("{error}"));
     for (path, text) in DEMO_FILES {
         fs::write(stage.worktree().join(path), text).unwrap();
     }
@@ -451,4 +452,67 @@ fn the_demo_tells_a_true_story() {
     assert_eq!(stage.calls()[stage.calls().len() - 2], "converged");
     fs::write(stage.worktree().join("fetch.sh"), first_cut).unwrap();
     assert!(tests().1.contains("FAIL  gives up"), "the new test fails without the fix");
+}
+
+#[test]
+fn a_judge_and_the_author_of_tests_say_what_the_script_says() {
+    let stage = Stage::new();
+    let (code, out) = stage.play(
+        r#"
+        - judge: {finding: F3, ruling: uphold, reason: "-x is lost"}
+        - write_scratch: {path: tests/a.sh, text: "true\n"}
+        - pass: {summary: s, acceptance: [tests/a.sh], run: sh tests/a.sh}
+        - pass: {summary: s, fixed: [F1, F2], tests: [[F1, cargo test]], untestable: [[F2, a comment]]}
+        - pass: {summary: s, no_acceptance: true}
+        "#,
+    );
+    assert_eq!(code, 0, "{out}");
+    let calls = stage.calls().join(" ");
+    assert!(calls.contains("judge F3 --uphold --reason=-x is lost"), "{calls}");
+    assert!(calls.contains("--acceptance=tests/a.sh --run=sh tests/a.sh"), "{calls}");
+    assert!(calls.contains("--fixed=F2 --test=F1=cargo test --untestable=F2=a comment"), "{calls}");
+    assert!(calls.contains("--no-acceptance"), "{calls}");
+    let scratch = scratch_path(stage.dir.path(), &"b1".parse().unwrap());
+    assert_eq!(fs::read_to_string(scratch.join("tests/a.sh")).unwrap(), "true\n");
+}
+
+#[test]
+fn the_thorough_demo_tells_a_true_story() {
+    let stage = Stage::new();
+    let script = Script::parse(THOROUGH.name, THOROUGH.text).unwrap_or_else(|error| panic!("{error}"));
+    for (path, text) in DEMO_FILES {
+        fs::write(stage.worktree().join(path), text).unwrap();
+    }
+    let passes = |line: &str| {
+        let ended = Command::new("sh").args(["-c", line]).current_dir(stage.worktree()).output().unwrap();
+        ended.status.success()
+    };
+    let turn = |agent: &str, n: u32| {
+        let (code, out) = stage.play_turn(&script, agent, n);
+        assert_eq!(code, 0, "{agent} {n}: {out}");
+    };
+    turn("claude", 1);
+    let scratch = scratch_path(stage.dir.path(), &"b1".parse().unwrap()).join("acceptance.sh");
+    let acceptance = format!("sh '{}'", scratch.display());
+    assert!(passes(DEMO_TEST) && !passes(&acceptance), "the task is not done yet");
+    turn("codex", 1);
+    assert!(passes(DEMO_TEST) && !passes(&acceptance), "the acceptance tests send the first cut back");
+    turn("codex", 2);
+    assert!(passes(&acceptance));
+    turn("claude", 2);
+    turn("codex", 3);
+    let reproducer = "! FETCH_WITH=false FETCH_TRIES=2 FETCH_PAUSE=0 sh fetch.sh http://example.test";
+    assert!(!passes(reproducer) && THOROUGH.text.contains(reproducer), "the reproducer shows the defect");
+    let red = fs::read_to_string(stage.worktree().join("fetch.sh")).unwrap();
+    turn("codex", 4);
+    let calls = stage.calls();
+    let test = calls.iter().find_map(|word| word.strip_prefix("--test=F4=")).unwrap();
+    assert!(passes(DEMO_TEST) && passes(&acceptance) && passes(reproducer) && passes(test), "everything is fixed");
+    let green = stage.file("fetch.sh");
+    fs::write(stage.worktree().join("fetch.sh"), red).unwrap();
+    assert!(!passes(test), "the test of the fix fails without it");
+    fs::write(stage.worktree().join("fetch.sh"), green).unwrap();
+    (3..=5).for_each(|n| turn("claude", n));
+    turn("codex", 5);
+    assert!(stage.calls().iter().any(|word| word == "--dismiss"));
 }

@@ -101,6 +101,7 @@ fn claude_may_hand_over_ask_read_and_run_the_checks_without_a_question() {
         "Bash(pairflow diff:*)",
         "Bash(pairflow findings:*)",
         "Bash(pairflow inbox:*)",
+        "Bash(pairflow judge:*)",
         "Bash(pairflow log:*)",
         "Bash(pairflow pass:*)",
         "Bash(pairflow status:*)",
@@ -185,7 +186,7 @@ fn claude_is_started_with_settings_of_its_bubble() {
     DIR/runtime/claude.settings.json
     [pairflow 3] Round 1: read the brief.
     ");
-    insta::assert_snapshot!(settings()["permissions"]["allow"], @r#"["Bash(pairflow ask-human:*)","Bash(pairflow brief:*)","Bash(pairflow converged:*)","Bash(pairflow diff:*)","Bash(pairflow findings:*)","Bash(pairflow inbox:*)","Bash(pairflow log:*)","Bash(pairflow pass:*)","Bash(pairflow status:*)","Read(//home/ada/repo/.pairflow/bubbles/fix-it/artifacts/**)"]"#);
+    insta::assert_snapshot!(settings()["permissions"]["allow"], @r#"["Bash(pairflow ask-human:*)","Bash(pairflow brief:*)","Bash(pairflow converged:*)","Bash(pairflow diff:*)","Bash(pairflow findings:*)","Bash(pairflow inbox:*)","Bash(pairflow judge:*)","Bash(pairflow log:*)","Bash(pairflow pass:*)","Bash(pairflow status:*)","Read(//home/ada/repo/.pairflow/bubbles/fix-it/artifacts/**)"]"#);
 }
 
 #[test]
@@ -221,6 +222,7 @@ fn checks_of_several_commands_are_allowed_one_by_one() {
       "Bash(pairflow diff:*)",
       "Bash(pairflow findings:*)",
       "Bash(pairflow inbox:*)",
+      "Bash(pairflow judge:*)",
       "Bash(pairflow log:*)",
       "Bash(pairflow pass:*)",
       "Bash(pairflow status:*)",

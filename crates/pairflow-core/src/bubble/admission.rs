@@ -31,6 +31,8 @@ pub(super) fn admit(command: &Command) -> Result<(), Refusal> {
             at_most("findings", findings.len(), MAX_FINDINGS)?;
             said("the message", message, &[], key.as_ref())
         }
+        Command::Escaped { text, .. } if text.trim().is_empty() => Err(Refusal::Empty { what: "the defect" }),
+        Command::Escaped { text, .. } => own("the defect", text, MAX_TITLE),
         Command::Commit { message, override_scope, .. } => {
             let message = message.as_deref().unwrap_or_default();
             text("the commit message", message)?;
@@ -189,6 +191,10 @@ pub fn key_of(state: &BubbleState, command: &Command) -> Option<RetryKey> {
             let turn = state.last_turn_of(by).to_string();
             let made = || RetryKey::of(&[by.as_str(), &turn, "judge", &payload(judgement)]);
             Some(key.clone().unwrap_or_else(made))
+        }
+        // A defect is the same one whenever it is named again.
+        Command::Escaped { severity, text } => {
+            Some(RetryKey::of(&["human", "escaped", &payload(&(severity, text.trim()))]))
         }
         Command::Reply { key, .. } | Command::Approve { key, .. } | Command::Rework { key, .. } => key.clone(),
         _ => None,

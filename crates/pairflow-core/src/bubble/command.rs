@@ -3,7 +3,9 @@
 use strum::IntoStaticStr;
 
 use crate::bubble::{BubbleState, Refusal, RefusedCaller};
-use crate::facts::{AcceptanceTests, Answers, Explanation, Finding, Judgement, Receipt, Seat, Snapshot, Step};
+use crate::facts::{
+    AcceptanceTests, Answers, Explanation, Finding, Judgement, Receipt, Seat, Severity, Snapshot, Step,
+};
 use crate::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
 use crate::log::{
     Body, CommitIdentity, Conflict, Decision, Event, Intent, Person, RetryKey, Waivable, WorkspaceRecord,
@@ -163,6 +165,13 @@ pub enum Command {
     Merged {
         /// What the base branch points to now.
         commit: CommitId,
+    },
+    /// The person has found a defect in the work of a bubble that is done.
+    Escaped {
+        /// How severe it is.
+        severity: Severity,
+        /// What is wrong.
+        text: String,
     },
     /// The person changes the configuration of the bubble.
     #[strum(serialize = "config")]

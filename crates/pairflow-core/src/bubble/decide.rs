@@ -27,8 +27,11 @@ pub(super) use turn::verdict_on_handover;
 /// Says what `command` itself leads to, without doing any of it. [`crate::respond::handle`] adds what follows from that.
 pub fn decide(state: &BubbleState, command: &Command, now: Moment) -> Result<Decided, Refusal> {
     admission::admit(command)?;
-    let ends = matches!(command, Command::Stop { .. } | Command::GiveUp { .. } | Command::Pause { .. });
-    if !ends && !policy::knows(&state.rules) {
+    let without_policy = matches!(
+        command,
+        Command::Stop { .. } | Command::GiveUp { .. } | Command::Pause { .. } | Command::Escaped { .. }
+    );
+    if !without_policy && !policy::knows(&state.rules) {
         let name = match policy::named(&state.rules.policy) {
             Some(_) => format!("{} version {}", state.rules.policy, state.rules.policy_version),
             None => state.rules.policy.clone(),
@@ -66,6 +69,8 @@ fn decide_command(state: &BubbleState, command: &Command) -> Result<Decided, Ref
         (Phase::Approved(at), Command::Rework { .. }) => lifecycle::rework_approved(state, at, command),
         (Phase::Approved(at), Command::Commit { .. }) => lifecycle::commit(state, at, command),
         (Phase::Done(_), Command::Merged { commit }) => Ok(lifecycle::merged(state, commit)),
+        (Phase::Done(_), Command::Escaped { .. }) => lifecycle::escaped(state, command),
+        (phase, Command::Escaped { .. }) => Err(Refusal::NotDone { state: phase.name() }),
 
         (Phase::Running(at) | Phase::WaitingHuman(at), Command::Restart { reason }) => {
             questions::restart(state, at, reason)

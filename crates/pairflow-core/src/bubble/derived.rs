@@ -1,9 +1,7 @@
 //! What follows from a state alone: what is owed to the world, when time is up, what the policy is told, what a review would come
 //! to, and what of a bubble can be shown.
 
-use crate::bubble::{
-    BubbleState, CHECK_TRIES, CommitOrder, Notice, Phase, Refusal, Stage, StateName, Turn, hidden_from,
-};
+use crate::bubble::{BubbleState, CHECK_TRIES, CommitOrder, Notice, Phase, Refusal, Stage, StateName, Turn};
 use crate::facts::{Answers, CheckPlace, CleanReview, Explanation, Seat};
 use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
@@ -289,8 +287,7 @@ pub(super) struct Claimed {
 impl Claimed {
     pub(super) fn of(state: &BubbleState, by: &AgentId, explanation: Option<&Explanation>) -> Self {
         let (round, nothing) = (state.rounds.round, Answers::default());
-        let unseen = &hidden_from(state, by).findings;
-        let review = Review { by, round, findings: &[], answers: &nothing, discuss: false, unseen };
+        let review = Review { by, round, findings: &[], answers: &nothing, discuss: false };
         let mut streak = state.rounds.streak.clone();
         streak.push(state.facts().review_by(by, round));
         let mut told = state.gate.explanation.clone();
@@ -322,8 +319,7 @@ pub(super) fn explained(state: &BubbleState, by: &AgentId, pass: &Pass) -> Resul
 pub(super) fn would_be_clean(state: &BubbleState, by: &AgentId, pass: &Pass) -> bool {
     let Some(findings) = &pass.findings else { return false };
     let (answers, discuss) = (&pass.answers, pass.discuss);
-    let (round, unseen) = (state.rounds.round, &hidden_from(state, by).findings);
-    let ledger = state.ledger.reviewed(&Review { by, round, findings, answers, discuss, unseen });
+    let ledger = state.ledger.reviewed(&Review { by, round: state.rounds.round, findings, answers, discuss });
     let facts = state.facts();
     let after = Facts { ledger: &ledger, looks: facts.looks + 1, ..facts };
     !discuss && state.policy().objections(after, &[]).is_empty()

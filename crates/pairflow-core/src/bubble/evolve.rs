@@ -9,13 +9,13 @@ use turns::{
     keep_reviews, notify_holder, opened, passed, reproduced, said, session_known, set_stage, snapshot_taken,
 };
 
-use crate::bubble::{BubbleState, CommitOrder, Committed, KEYS_KEPT, Phase, Stage, StateFields, Turn};
+use crate::bubble::{BubbleState, CommitOrder, Committed, EscapedDefect, KEYS_KEPT, Phase, Stage, StateFields, Turn};
 use std::path::Path;
 
 use crate::facts::{Seat, Seats};
 use crate::ids::{BubbleId, Party};
 use crate::log::envelope::{Machine, Places};
-use crate::log::{Body, Control, ControlAction, Convergence, Envelope, Event, Evidence, Lifecycle};
+use crate::log::{Body, Control, ControlAction, Convergence, Envelope, Event, Evidence, Lifecycle, MAX_ESCAPED};
 use crate::rules::Rules;
 use crate::time::Moment;
 
@@ -168,6 +168,9 @@ fn lifecycle(state: &mut BubbleState, fact: &Lifecycle, at: Moment) {
         }
         Lifecycle::Configured { rules, recheck, .. } => configured(state, rules, *recheck),
         Lifecycle::Merged { commit } => state.gate.merged = Some(commit.clone()),
+        Lifecycle::Escaped { severity, text } => {
+            escaped(state, EscapedDefect { severity: *severity, text: text.clone(), at: at.ts });
+        }
         Lifecycle::Failed { reason } => ended(state, Phase::Failed { reason: reason.clone() }),
         Lifecycle::Cancelled { .. } => ended(state, Phase::Cancelled),
     }
@@ -231,6 +234,13 @@ fn ended(state: &mut BubbleState, phase: Phase) {
     state.gate.questions.clear();
     state.presence.parked = None;
     (state.gate.updating, state.paused) = (false, false);
+}
+
+/// Keeps a defect that was found later.
+fn escaped(state: &mut BubbleState, found: EscapedDefect) {
+    state.gate.escaped.push(found);
+    let surplus = state.gate.escaped.len().saturating_sub(MAX_ESCAPED);
+    state.gate.escaped.drain(..surplus);
 }
 
 fn use_rules(state: &mut BubbleState, rules: &Rules) {

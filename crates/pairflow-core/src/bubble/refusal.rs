@@ -1,9 +1,9 @@
 //! The core saying no: a full sentence, and the one command that goes on.
 
 use crate::bubble::StateName;
-use crate::facts::{Seat, StepName};
+use crate::facts::{Seat, Severity, StepName};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId};
-use crate::log::{MAX_QUESTIONS, MAX_TITLE, Waivable};
+use crate::log::{MAX_ESCAPED, MAX_QUESTIONS, MAX_TITLE, Waivable};
 use crate::policy::Unmet;
 use crate::text::list;
 
@@ -446,6 +446,23 @@ pub enum Refusal {
         /// What it is called.
         name: String,
     },
+    /// A defect escapes only with work that is finished.
+    #[error(
+        "cannot record an escaped defect: the bubble is {state}, and only one that is DONE has let a defect escape"
+    )]
+    NotDone {
+        /// The state.
+        state: StateName,
+    },
+    /// The same defect was recorded with another severity.
+    #[error("this defect is already recorded as {severity}; a recorded severity does not change")]
+    EscapedAlready {
+        /// The recorded severity.
+        severity: Severity,
+    },
+    /// A bubble has enough defects on record.
+    #[error("{MAX_ESCAPED} escaped defects are recorded for this bubble, which is the limit")]
+    TooManyEscaped,
     /// The facts of a command lead from one to the next without an end.
     #[error("'{command}' never ends, which is a bug in pairflow; nothing was recorded")]
     Endless {
@@ -485,7 +502,9 @@ impl Refusal {
 
     fn next_of_person(&self, id: &BubbleId) -> Option<String> {
         Some(match self {
-            Self::WrongState { state, .. } => next_in(*state, id),
+            Self::WrongState { state, .. } | Self::NotDone { state } => next_in(*state, id),
+            Self::EscapedAlready { .. } => format!("pairflow log {id}"),
+            Self::TooManyEscaped => "pairflow metrics".to_owned(),
             Self::Untimely { first, .. } => format!("pairflow {first} {id}"),
             Self::StillOpening { .. } => "pairflow supervisor status".to_owned(),
             Self::Paused { .. } | Self::WorktreeGone { .. } => format!("pairflow resume {id}"),
@@ -612,6 +631,7 @@ pub(super) fn form(what: &str, id: &BubbleId) -> Option<String> {
         "the message" => format!("pairflow inbox {id}"),
         "the commit message" => format!("pairflow commit {id} --message '…'"),
         "the reason of the waiver" => format!("pairflow waive --id {id} F1 --reason '…'"),
+        "the defect" => format!("pairflow escaped {id} '…'"),
         "a blocker" => "pairflow pass --summary '…' --step dry-run='…' --blocker '…'".to_owned(),
         "the reason of a judgement" => "pairflow judge F1 --uphold|--dismiss --reason '…'".to_owned(),
         "the test of a fix" => "pairflow pass --summary '…' --fixed F1 --test F1='…'".to_owned(),

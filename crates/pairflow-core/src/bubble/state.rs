@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use crate::bubble::{Phase, Stage, StateName, Turn};
-use crate::facts::{Answers, Certificate, Explanation, RoundRoles, Seat, Step, StepName};
+use crate::facts::{Answers, Certificate, Explanation, RoundRoles, Seat, Severity, Step, StepName};
 use crate::findings::{Ledger, Review, Row};
 use crate::ids::{AgentId, BubbleId, FindingId, MsgId, Party, TreeId};
 use crate::log::{
@@ -169,6 +169,20 @@ pub struct Gate {
     pub conflict: Option<Conflict>,
     /// The commit of the base branch that holds the work.
     pub merged: Option<crate::ids::CommitId>,
+    /// The defects that were found after the bubble was done, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub escaped: Vec<EscapedDefect>,
+}
+
+/// A defect that was found after the bubble was done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EscapedDefect {
+    /// How severe it is.
+    pub severity: Severity,
+    /// What is wrong, in the person's words.
+    pub text: String,
+    /// When it was recorded.
+    pub at: Timestamp,
 }
 
 /// A question that waits for a person.
@@ -245,8 +259,7 @@ impl BubbleState {
         let findings = pass.and_then(|pass| pass.findings.as_deref()).unwrap_or_default();
         let answers = pass.map_or(&nothing, |pass| &pass.answers);
         let discuss = pass.is_some_and(|pass| pass.discuss);
-        let unseen = &hidden_from(self, by).findings;
-        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss, unseen });
+        let closed = self.ledger.review(&Review { by, round, findings, answers, discuss });
         self.rounds.reviewed = self.tree().cloned();
         if let Some(tree) = self.rounds.reviewed.clone() {
             self.rounds.reviewed_by.insert(by.clone(), Reviewed { round, tree });
@@ -265,7 +278,7 @@ impl BubbleState {
         let findings = pass.findings.as_deref().unwrap_or_default();
         let (round, answers) = (self.rounds.round, &pass.answers);
         self.ledger.retract_reproducers(by, round, &answers.retracted);
-        self.ledger.block(&Review { by, round, findings, answers, discuss: false, unseen: &[] });
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
     }
 
     /// Applies the dry run of a document's implementer: the outline, and what it could not resolve.
@@ -274,7 +287,7 @@ impl BubbleState {
         self.gate.outline = outline.map(|step| step.result.clone()).unwrap_or_default();
         let findings = pass.findings.as_deref().unwrap_or_default();
         let (round, answers) = (self.rounds.round, &Answers::default());
-        self.ledger.block(&Review { by, round, findings, answers, discuss: false, unseen: &[] });
+        self.ledger.block(&Review { by, round, findings, answers, discuss: false });
     }
 
     /// Returns the turn number that a retry of `agent`'s last command would name.

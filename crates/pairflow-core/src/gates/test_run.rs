@@ -139,89 +139,76 @@ fn is_unknown_module(output: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Says for each run whether it counts for a reproducer and for the test of a fix.
+    const CARGO_FAILED: &str =
+        "running 1 test\ntest it ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored";
+    const CARGO_NONE: &str = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed\n\nrunning 0 tests\n";
+    const UNITTEST: &str = "ERROR: test_x (unittest.loader._FailedTest)\nImportError: Failed to import test module: test_x\n\
+        ModuleNotFoundError: No module named 'tests.test_x'\n\nRan 1 test in 0.000s\n\nFAILED (errors=1)";
+    const MISSING_IMPORT: &str = "Error: Cannot find module '../cart'\nRequire stack:\n- /w/test/cart.js";
+    const NOT_INSTALLED: &str = "a command or a module is not installed";
+
+    /// Command, exit code and output of runs that count.
+    const COUNTS: &[(&str, i32, &str)] = &[
+        ("make test", 2, "sh: 1: cc: oops\nmake: *** [Makefile:2: test] Error 1"),
+        ("cargo test it", 101, CARGO_FAILED),
+        ("cargo test", 101, "error[E0425]: cannot find function `total` in this scope"),
+        ("python3 -m pytest t.py", 1, "FileNotFoundError: No such file or directory: 'a'\n1 failed in 0.1s"),
+        ("python3 -m pytest t.py", 2, "E   ImportError: cannot import name 'total'\n1 error in 0.1s"),
+        ("python3 -m unittest t", 1, "FAIL: test_a (t.T)\nNo such file or directory\nFAILED (failures=1)"),
+        ("go test ./...", 1, "--- FAIL: TestCart (0.00s)\n?   \tx/y\t[no test files]\nFAIL"),
+        ("go test ./...", 1, "open a.txt: no such file or directory\n--- FAIL: TestA (0.00s)"),
+        ("npx jest", 1, "FAIL test/a.js\nCannot find module 'x' from 'a.js'\nTests: 1 failed, 2 total"),
+        ("node --test", 1, "not ok 1 - adds\n# tests 1\n# fail 1"),
+        ("node test/cart.js", 1, MISSING_IMPORT),
+        ("test -f more.txt", 1, ""),
+        ("sh -c 'exit 4'", 4, ""),
+        ("sh -c 'exit 5'", 5, ""),
+        ("echo No module named pytest; exit 1", 1, "No module named pytest"),
+        ("cargo test", 0, "running 0 tests\n\nrunning 3 tests\ntest result: ok. 3 passed; 0 failed"),
+        ("go test ./...", 0, "?   \tx/y\t[no test files]\nok  \tx/z\t0.1s"),
+        ("pytest -q", 0, "3 passed in 0.1s"),
+        ("sh t.sh", 0, "cat: cache: No such file or directory\nok"),
+    ];
+
+    /// Command, exit code and output of runs that show nothing, and why.
+    const SHOWS_NOTHING: &[(&str, i32, &str, &str)] = &[
+        ("./t.sh", 126, "1 failed", "a command could not be executed (exit code 126)"),
+        ("t.sh", 127, "1 failed", "a command was not found (exit code 127)"),
+        ("pytest t.py", 4, "ERROR: usage", NO_FILE),
+        ("python3 -m pytest t.py", 5, "", NO_TEST),
+        ("make test", 2, "ERROR: file or directory not found: t.py\nno tests collected", NO_FILE),
+        ("make test", 2, "collected 0 items\n\n=== no tests ran in 0.01s ===", NO_TEST),
+        ("make test", 2, "make: cc: No such file or directory\nmake: *** [test] Error 127", NOT_INSTALLED),
+        ("make tset", 2, "make: *** No rule to make target 'tset'.  Stop.", NO_FILE),
+        ("python3 -m pytest t.py", 1, "/usr/bin/python3: No module named pytest", NOT_INSTALLED),
+        ("python3 t.py", 2, "python3: can't open file '/w/t.py': [Errno 2] No such file or directory", NO_FILE),
+        ("python3 -m unittest tests.test_x", 1, UNITTEST, NO_FILE),
+        ("python3 -m unittest", 5, "Ran 0 tests in 0.000s\n\nNO TESTS RAN", NO_TEST),
+        ("python3 -m unittest", 0, "Ran 0 tests in 0.000s\n\nOK", NO_TEST),
+        ("cargo test --test x", 101, "error: no test target named `x` in default-run packages", NO_FILE),
+        ("cargo test --test x", 101, "error: can't find `x` test at `tests/x.rs`", NO_FILE),
+        ("cargo test nothing", 0, CARGO_NONE, NO_TEST),
+        ("go test ./...", 0, "?   \tx/y\t[no test files]", NO_TEST),
+        ("go test -run X ./...", 0, "ok  \tx/y\t0.1s [no tests to run]", NO_TEST),
+        ("go test ./nothing", 1, "FAIL\t./nothing [setup failed]", NO_FILE),
+        ("npm run tset", 1, "npm error Missing script: \"tset\"", NO_FILE),
+        ("npx jest nothing", 1, "No tests found, exiting with code 1", NO_TEST),
+        ("node test/none.js", 1, "Error: Cannot find module '/w/test/none.js'\n  requireStack: []", NO_FILE),
+        ("bash run", 1, "run: line 2: pytest: command not found", NOT_INSTALLED),
+        ("sh t.sh", 2, "sh: 0: cannot open t.sh: No such file", NO_FILE),
+        ("grep -q x docs/new.md", 2, "grep: docs/new.md: No such file or directory", NO_FILE),
+    ];
+
     #[test]
     fn a_run_counts_only_if_a_test_ran() {
-        let cargo_failed = "running 1 test\ntest it ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored";
-        let cargo_none = "running 0 tests\n\ntest result: ok. 0 passed; 0 failed\n\nrunning 0 tests\n";
-        let unittest = "ERROR: test_x (unittest.loader._FailedTest)\nImportError: Failed to import test module: test_x\n\
-            ModuleNotFoundError: No module named 'tests.test_x'\n\nRan 1 test in 0.000s\n\nFAILED (errors=1)";
-        let import = unittest.replace("'tests.test_x'", "'shop.cart'");
-        let missing_import = "Error: Cannot find module '../cart'\nRequire stack:\n- /w/test/cart.js";
-        let table: &[(&str, i32, &str, &str)] = &[
-            // What fails, and counts.
-            ("make test", 2, "sh: 1: cc: oops\nmake: *** [Makefile:2: test] Error 1", "counts"),
-            ("cargo test it", 101, cargo_failed, "counts"),
-            ("cargo test", 101, "error[E0425]: cannot find function `total` in this scope", "counts"),
-            (
-                "python3 -m pytest t.py",
-                1,
-                "FileNotFoundError: No such file or directory: 'a'\n1 failed in 0.1s",
-                "counts",
-            ),
-            ("python3 -m pytest t.py", 2, "E   ImportError: cannot import name 'total'\n1 error in 0.1s", "counts"),
-            (
-                "python3 -m unittest t",
-                1,
-                "FAIL: test_a (t.T)\nNo such file or directory\nFAILED (failures=1)",
-                "counts",
-            ),
-            ("python3 -m unittest tests.test_x", 1, &import, "counts"),
-            ("go test ./...", 1, "--- FAIL: TestCart (0.00s)\n?   \tx/y\t[no test files]\nFAIL", "counts"),
-            ("go test ./...", 1, "open a.txt: no such file or directory\n--- FAIL: TestA (0.00s)", "counts"),
-            ("npx jest", 1, "FAIL test/a.js\nCannot find module 'x' from 'a.js'\nTests: 1 failed, 2 total", "counts"),
-            ("node --test", 1, "not ok 1 - adds\n# tests 1\n# fail 1", "counts"),
-            ("node test/cart.js", 1, missing_import, "counts"),
-            ("test -f more.txt", 1, "", "counts"),
-            ("sh -c 'exit 4'", 4, "", "counts"),
-            ("sh -c 'exit 5'", 5, "", "counts"),
-            ("echo No module named pytest; exit 1", 1, "No module named pytest", "counts"),
-            // What fails or passes, and shows nothing.
-            ("./t.sh", 126, "1 failed", "a command could not be executed (exit code 126)"),
-            ("t.sh", 127, "1 failed", "a command was not found (exit code 127)"),
-            ("pytest t.py", 4, "ERROR: usage", NO_FILE),
-            ("python3 -m pytest t.py", 5, "", NO_TEST),
-            ("make test", 2, "ERROR: file or directory not found: t.py\nno tests collected", NO_FILE),
-            ("make test", 2, "collected 0 items\n\n=== no tests ran in 0.01s ===", NO_TEST),
-            (
-                "make test",
-                2,
-                "make: cc: No such file or directory\nmake: *** [test] Error 127",
-                "a command or a module is not installed",
-            ),
-            ("make tset", 2, "make: *** No rule to make target 'tset'.  Stop.", NO_FILE),
-            (
-                "python3 -m pytest t.py",
-                1,
-                "/usr/bin/python3: No module named pytest",
-                "a command or a module is not installed",
-            ),
-            ("python3 t.py", 2, "python3: can't open file '/w/t.py': [Errno 2] No such file or directory", NO_FILE),
-            ("python3 -m unittest tests.test_x", 1, unittest, NO_FILE),
-            ("python3 -m unittest", 5, "Ran 0 tests in 0.000s\n\nNO TESTS RAN", NO_TEST),
-            ("python3 -m unittest", 0, "Ran 0 tests in 0.000s\n\nOK", NO_TEST),
-            ("cargo test --test x", 101, "error: no test target named `x` in default-run packages", NO_FILE),
-            ("cargo test --test x", 101, "error: can't find `x` test at `tests/x.rs`", NO_FILE),
-            ("cargo test nothing", 0, cargo_none, NO_TEST),
-            ("go test ./...", 0, "?   \tx/y\t[no test files]", NO_TEST),
-            ("go test -run X ./...", 0, "ok  \tx/y\t0.1s [no tests to run]", NO_TEST),
-            ("go test ./nothing", 1, "FAIL\t./nothing [setup failed]", NO_FILE),
-            ("npm run tset", 1, "npm error Missing script: \"tset\"", NO_FILE),
-            ("npx jest nothing", 1, "No tests found, exiting with code 1", NO_TEST),
-            ("node test/none.js", 1, "Error: Cannot find module '/w/test/none.js'\n  requireStack: []", NO_FILE),
-            ("bash run", 1, "run: line 2: pytest: command not found", "a command or a module is not installed"),
-            ("sh t.sh", 2, "sh: 0: cannot open t.sh: No such file", NO_FILE),
-            ("grep -q x docs/new.md", 2, "grep: docs/new.md: No such file or directory", NO_FILE),
-            // What passes, and counts.
-            ("cargo test", 0, "running 0 tests\n\nrunning 3 tests\ntest result: ok. 3 passed; 0 failed", "counts"),
-            ("go test ./...", 0, "?   \tx/y\t[no test files]\nok  \tx/z\t0.1s", "counts"),
-            ("pytest -q", 0, "3 passed in 0.1s", "counts"),
-            ("sh t.sh", 0, "cat: cache: No such file or directory\nok", "counts"),
-        ];
-        for (command, exit, output, expected) in table {
+        let import = UNITTEST.replace("'tests.test_x'", "'shop.cart'");
+        let import = ("python3 -m unittest tests.test_x", 1, import.as_str());
+        let counts =
+            COUNTS.iter().copied().chain([import]).map(|(command, exit, output)| (command, exit, output, None));
+        let nothing = SHOWS_NOTHING.iter().map(|(command, exit, output, why)| (*command, *exit, *output, Some(*why)));
+        for (command, exit, output, expected) in counts.chain(nothing) {
             for judge in [could_not_run, shows_no_fix] {
-                let found = judge(command, Some(*exit), output).unwrap_or("counts");
-                assert_eq!(found, *expected, "{command}: exit {exit}\n{output}");
+                assert_eq!(judge(command, Some(exit), output), expected, "{command}: exit {exit}\n{output}");
             }
         }
     }

@@ -158,6 +158,8 @@ pub const MAX_TITLE: usize = 500;
 pub const MAX_DETAIL: usize = 8 * 1024;
 /// The most that all of them have together in one hand-over, in bytes.
 pub const MAX_REVIEW: usize = 256 * 1024;
+/// The most defects that are recorded against a bubble that is done.
+pub const MAX_ESCAPED: usize = 50;
 /// The most questions of agents that may wait for the person.
 pub const MAX_QUESTIONS: usize = 20;
 /// The most files that one message may point to.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::facts::{Receipt, Seat};
+use crate::facts::{Receipt, Seat, Severity};
 use crate::ids::{AgentId, CommitId, TreeId};
 use crate::rules::{ConfigChange, Rules};
 
@@ -174,6 +174,13 @@ pub enum Lifecycle {
     Merged {
         /// What the base branch points to now.
         commit: CommitId,
+    },
+    /// The person found a defect in the work after the bubble was done. Nothing follows from it.
+    Escaped {
+        /// How severe it is.
+        severity: Severity,
+        /// What is wrong.
+        text: String,
     },
     /// An unrecoverable error ended the bubble.
     Failed {

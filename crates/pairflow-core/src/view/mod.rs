@@ -5,6 +5,7 @@ pub mod export;
 pub mod inbox;
 pub mod ledger;
 pub mod messages;
+pub mod metrics;
 pub mod package;
 pub mod pane;
 pub mod patch;

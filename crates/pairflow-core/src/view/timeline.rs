@@ -137,10 +137,13 @@ fn void_review(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Body::Verdict(verdict) = &envelope.event.body else { return None };
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
     let Judged::Review { by, .. } = &verdict.on else { return None };
-    let why = match (verdict.reasons.contains(&Reason::TreeChanged), handover.others_at_work) {
+    let has = |reason: &Reason| verdict.reasons.contains(reason);
+    let why = match (has(&Reason::TreeChanged), handover.others_at_work) {
         (true, true) => "files changed during its turn, author unknown",
         (true, false) => "files changed during its turn",
-        (false, _) => "checks changed before it was judged",
+        (false, _) if has(&Reason::ChecksChanged) => "checks changed before it was judged",
+        // The next look is another agent's.
+        (false, _) => return None,
     };
     let again = verdict.next == NextTurn::Review && verdict.clean.is_none();
     again.then(|| format!("the clean review of {by} does not count: {why}; {by} reviews again"))
@@ -315,6 +318,9 @@ fn lifecycle(fact: &Lifecycle) -> (String, Tone) {
             (format!("changes the configuration: {}", told.join("; ")), Tone::Warn)
         }
         Lifecycle::Merged { commit } => (format!("merged: the base branch is at {}", commit.short()), Tone::Good),
+        Lifecycle::Escaped { severity, text } => {
+            (format!("reports a defect found later, {severity}: {}", one_line(text)), Tone::Bad)
+        }
         Lifecycle::Failed { reason } => (with("bubble failed", reason), Tone::Bad),
         Lifecycle::Cancelled { reason } => (with("bubble stopped", reason), Tone::Warn),
     }

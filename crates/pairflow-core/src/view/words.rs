@@ -6,6 +6,7 @@ use crate::facts::{Counted, FileChange, Outcome, Receipt};
 use crate::findings::Row;
 use crate::gates::{TestChange, TestChangeKind};
 use crate::ids::Party;
+use crate::log::QuestionKind;
 use crate::policy::Unmet;
 use crate::rules::BubbleKind;
 use crate::safe::{safe_line, width};
@@ -197,6 +198,30 @@ pub(crate) fn claim(finding: &Finding) -> String {
 pub(crate) fn reviewers(certificate: &Certificate) -> Option<String> {
     let names: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
     (!names.is_empty()).then(|| names.join(" and "))
+}
+
+/// Returns what people call a kind of question.
+pub(crate) fn question_kind(kind: QuestionKind) -> &'static str {
+    match kind {
+        QuestionKind::Question => "question",
+        QuestionKind::Watchdog => "silence",
+        QuestionKind::AgentEnded => "agent ended",
+        QuestionKind::TieBreak => "rounds used up",
+        QuestionKind::Reversal => "reversal",
+        QuestionKind::Deadlock => "no agreement",
+        QuestionKind::Comprehension => "comprehension",
+        QuestionKind::CouldNotCheck => "could not check",
+        QuestionKind::Failing => "fails again",
+        QuestionKind::Baseline => "fails on the base",
+        QuestionKind::Differs => "fails in a fresh checkout",
+        QuestionKind::Trouble => "trouble",
+        QuestionKind::LongTurn => "long turn",
+        QuestionKind::Idle => "idle",
+        QuestionKind::Undelivered => "not delivered",
+        QuestionKind::Permission | QuestionKind::Permit => "permission",
+        QuestionKind::Dialog => "dialog",
+        QuestionKind::Limit => "usage limit",
+    }
 }
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ impl Engine {
 
 impl Bubble {
     /// Whether there is a log, or what is left of a bubble that has lost it.
-    fn has_files(&self) -> bool {
+    pub(crate) fn has_files(&self) -> bool {
         self.log.exists() || self.log.is_gone()
     }
 

@@ -24,7 +24,7 @@ pub use merge::{
     plan_merge,
 };
 pub(crate) use merge::{checked_out_at, clean_checkout, merge_marked};
-pub use repo::{GitHead, Repo, exclude_own_files, head, insist_on_plain_path, is_ancestor, seed};
+pub use repo::{GitHead, Repo, exclude_own_files, head, insist_on_plain_path, is_ancestor, loose_tip, seed};
 pub(crate) use repo::{fetch, linked, resolve, tree_of, update_refs};
 pub(crate) use run::insist_on_recent;
 pub use run::{Git, GitCall, GitOutput, OLDEST_GIT, is_recent, version};

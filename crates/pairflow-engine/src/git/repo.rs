@@ -261,8 +261,19 @@ pub fn head(git_dir: &Path) -> GitHead {
     if let Some(branch) = text.strip_prefix("ref: refs/heads/") {
         return GitHead::Branch(branch.to_owned());
     }
+    commit_id(text).map_or(GitHead::Missing, GitHead::Detached)
+}
+
+/// Returns the tip of a branch that has a file of its own; nothing if git keeps the branch elsewhere, such as in
+/// `packed-refs`.
+pub fn loose_tip(common_dir: &Path, branch: &str) -> Option<CommitId> {
+    let text = crate::regular::read_text(&common_dir.join("refs/heads").join(branch)).ok()?;
+    commit_id(text.trim_end())
+}
+
+fn commit_id(text: &str) -> Option<CommitId> {
     let hex = matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if hex { GitHead::Detached(CommitId(text.to_owned())) } else { GitHead::Missing }
+    hex.then(|| CommitId(text.to_owned()))
 }
 
 /// The author of a seeded repository.
@@ -302,5 +313,17 @@ mod tests {
         let log = git.run(GitCall::new(["log", "--format=%an %ae %s", "--name-only"])).unwrap();
         assert_eq!(String::from_utf8(log.stdout).unwrap(), "Demo demo@example.org first\n\na.txt\nb.sh\n");
         assert!(git.run(GitCall::new(["status", "--porcelain"])).unwrap().stdout.is_empty());
+    }
+
+    #[test]
+    fn the_tip_of_a_branch_is_read_from_its_file_and_not_from_packed_refs() {
+        let dir = tempfile::tempdir().unwrap();
+        let repo = seed(dir.path(), &[("a.txt", "a\n")], "first").unwrap();
+        let git = repo.git();
+        let tip = loose_tip(&repo.common_dir, "main");
+        assert!(tip.is_some() && tip == resolve(&git, "refs/heads/main").unwrap());
+        assert_eq!(loose_tip(&repo.common_dir, "other"), None);
+        git.run(GitCall::new(["pack-refs", "--all"])).unwrap();
+        assert_eq!(loose_tip(&repo.common_dir, "main"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs the bubble's checks and the reproducers of findings on exactly the newest snapshot, and keeps their output.
+//! Runs the bubble's checks on exactly the newest snapshot, and keeps their output.
 //!
 //! A check that passed on a base is remembered, so that the next bubble from it does not run it again. A failure is not: it
 //! may have been fixed on this machine since.
@@ -8,13 +8,11 @@ use std::time::Duration;
 
 use pairflow_core::bubble::{BubbleState, Command};
 use pairflow_core::facts::{CheckPlace, Outcome, Receipt};
-use pairflow_core::gates::could_not_run;
 use pairflow_core::hash::sha256;
-use pairflow_core::ids::{CommitId, FindingId, TreeId};
+use pairflow_core::ids::{CommitId, TreeId};
 use pairflow_core::rules::{Check, ChecksIn};
 
-use super::checkout::{CheckCommand, CheckDir, Context, OUTPUT_LIMIT, SetupFailure, changed_paths, place};
-use super::overlay::with_acceptance;
+use super::checkout::{CheckCommand, CheckDir, Context, OUTPUT_LIMIT, SetupFailure, changed_paths};
 use super::own_checks::{check_document, check_red_green};
 use crate::checks::{CheckResult, CheckRun, run_check};
 use crate::engine::{Bubble, EngineError, port_variables};
@@ -180,29 +178,6 @@ fn make_room(notes: &Path) -> std::io::Result<()> {
         std::fs::create_dir_all(notes)?;
     }
     Ok(())
-}
-
-/// Runs one reproducer; returns `None` if it was cancelled. Files are put back before each one; what git ignores stays.
-pub(super) fn run_reproducer(
-    context: Context<'_>,
-    (finding, command): (FindingId, &str),
-    checkout: &mut Option<CheckDir>,
-) -> Result<Option<Command>, EngineError> {
-    let Context { bubble, state, .. } = context;
-    let (Some(tree), Some(workspace)) = (state.tree(), &state.evidence.workspace) else { return Ok(None) };
-    // Acceptance tests run before there is any work, too.
-    let commit = state.evidence.snapshot.as_ref().map_or(&workspace.base, |snapshot| &snapshot.commit);
-    let name = format!("reproducer of {}", finding);
-    let command = CheckCommand { name: &name, command, tree };
-    let reproducer = state.ledger.get(finding).and_then(|row| row.reproducer.as_ref());
-    let files = reproducer.map(|one| one.overlay.as_slice()).unwrap_or_default();
-    let place = place(state);
-    let ran = match with_acceptance(bubble, state, (tree, commit), files)? {
-        Ok(commit) => run_on_site(context, command, (&commit, place, true), checkout)?,
-        Err(why) => Some(command.without_run(Outcome::CouldNotCheck { why: why.clone() }, why, place)),
-    };
-    let receipt = ran.map(|ran| store_output(bubble, ran.unless(could_not_run))).transpose()?;
-    Ok(receipt.map(|receipt| Command::Reproduced { finding, receipt }))
 }
 
 /// A commit that merges the work with the base branch.

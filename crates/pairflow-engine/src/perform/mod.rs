@@ -3,13 +3,13 @@
 mod checkout;
 mod checks;
 mod git_effects;
-mod overlay;
 mod own_checks;
+mod proofs;
 mod settle;
 
 pub(crate) use checks::{MergedCommit, check_merged};
 pub(crate) use git_effects::{commit_now, is_same_patch, set_up, trees_around};
-pub use overlay::store_acceptance;
 pub(crate) use own_checks::document_paths;
+pub use proofs::store_acceptance;
 pub(crate) use settle::BubbleLock;
 pub use settle::{Settled, head_seen, seen, settle, write_projections};

@@ -16,9 +16,9 @@ use pairflow_core::time::BackOff;
 use pairflow_core::view::messages::{message_file, message_name};
 
 use super::checkout::{Context, KeptCheckouts};
-use super::checks::{run_one, run_reproducer};
+use super::checks::run_one;
 use super::git_effects::{commit_approved, prepare_workspace, snapshot_record, update_from_base, write_diff};
-use super::overlay::test_fix;
+use super::proofs::{run_reproducer, test_fix};
 use crate::engine::{Bubble, EngineError, sentence};
 use crate::git::{GitError, GitHead, changes, head, observe, take};
 use crate::process::{Cancel, reap};

@@ -13,6 +13,7 @@ use pairflow_core::log::seal::Sealer;
 use pairflow_core::log::{Envelope, Event, Machine, Payload};
 use pairflow_core::time::Moment;
 
+use super::read::Cache;
 use super::registry::LogOwner;
 use super::storage::{self, Guard, Handle, LockMode};
 use super::{Appended, Loaded, Log, Registry, StateSource, StorageError, StoreError, read};
@@ -221,7 +222,9 @@ impl<M: Machine> Locked<M> {
             let stat = self.handle.stat().ok().filter(|stat| stat.len == head.offset)?;
             let key = self.owner.as_ref().map(|owner| owner.sealer.key());
             let bytes = read::encode(state, head, &stat, key).ok()?;
-            storage::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()
+            storage::renew(&*self.log.disk, &self.log.files.state(), &bytes).ok()?;
+            self.log.remember(Cache::new(state.clone(), *head, &stat));
+            Some(())
         };
         let _ = save();
         if let Some((registry, owner)) = self.log.registry.as_ref().zip(self.owner.as_ref()) {

@@ -33,14 +33,14 @@ pub struct Log<M = BubbleState> {
     pub(super) id: BubbleId,
     /// The registry of this user's logs; without it every log counts as own, and nothing is sealed.
     pub(super) registry: Option<Registry>,
-    /// The cache as it was last read, with the metadata of its file, so that the same file is not read twice.
+    /// The cache as it was last read or written, with the metadata of its file, so that it is not read again.
     known: Arc<Mutex<ReadCache<M>>>,
 }
 
 /// What a log holds, or was added to it.
 pub type Appended<M = BubbleState> = Vec<Envelope<<M as Machine>::Body>>;
 
-/// A cache, with the metadata that its file had when it was read.
+/// A cache, with the metadata that its file had when it was read or written.
 type ReadCache<M> = Option<(FileStat, Cache<M>)>;
 
 /// An open log, and the cache beside it.
@@ -208,6 +208,12 @@ impl<M: Machine> Log<M> {
                 _ => Ok(None),
             },
         }
+    }
+
+    /// Keeps a cache that was just written, so that this process does not read it again.
+    pub(super) fn remember(&self, cache: Cache<M>) {
+        let stat = self.disk.stat(&self.files.state()).ok().flatten();
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = stat.map(|stat| (stat, cache));
     }
 
     /// Returns whose cache is trusted.

@@ -115,6 +115,12 @@ impl<M: Machine> Log<M> {
         Ok(Some(LogOwner { entry, sealer: Sealer::new(key, instance) }))
     }
 
+    /// Returns the hash of the log's first line, which tells it from every other log; nothing if it has none.
+    pub fn first_line(&self) -> Result<Option<LineHash>, StoreError> {
+        let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;
+        Ok(first_line(&*handle)?)
+    }
+
     /// Judges every seal since the log was created or last adopted, and counts the appends before that.
     pub fn seals(&self, key: &SealKey) -> Result<(JudgedSeals, usize), StoreError> {
         let handle = self.disk.open(&self.files.transcript())?.ok_or_else(|| self.missing())?;

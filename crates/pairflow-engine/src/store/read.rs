@@ -330,6 +330,11 @@ fn ending(body: &[u8]) -> String {
 }
 
 impl<M> Cache<M> {
+    /// Makes the cache of a state; `stat` is the log's, taken when it ended at `head`.
+    pub(super) fn new(state: M, head: Head, stat: &FileStat) -> Self {
+        Self { state, head, ino: stat.ino, mtime_ns: stat.mtime_ns, ctime_ns: stat.ctime_ns }
+    }
+
     /// Whether the cache was made for this very file.
     pub(super) fn is_of(&self, log: &FileStat) -> bool {
         self.ino == log.ino

@@ -4,28 +4,22 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pairflow_core::bubble::{BubbleState, Command, HeadSeen, PassCommand, Phase, WorktreeSeen};
-use pairflow_core::facts::{
-    AcceptanceFile, AcceptanceTests, Answers, Explanation, Finding, Judgement, RowState, Seat, Step,
-};
+use pairflow_core::facts::{AcceptanceTests, Answers, Explanation, Finding, Judgement, RowState, Seat, Step};
 use pairflow_core::findings::Row;
 use pairflow_core::findings::feedback::{MAX_FILE, MAX_REPRODUCER};
 use pairflow_core::gates::diff::HunkHeader;
-use pairflow_core::hash::sha256;
-use pairflow_core::ids::{AgentId, CommitId, FindingId, MsgId, Party, TreeId};
+use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{Body, Intent, RetryKey};
 use pairflow_core::rules::DriverKind;
-use pairflow_core::safe::safe_line;
 use pairflow_core::view::StateFields;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{Applied, Bubble, EngineError, is_same_command};
-use crate::git::{Git, GitCall, bare_line_diff};
-use crate::perform::{head_seen, seen};
-use crate::regular::{self, Symlinks};
+use crate::git::{Git, bare_line_diff};
+use crate::perform::{head_seen, seen, store_acceptance};
 use crate::workspace::scratch_path;
 
 /// A verb of an agent, with all its arguments.
@@ -271,15 +265,7 @@ impl AgentReply {
     }
 }
 
-/// The most files of acceptance tests, and how many bytes they have together at most.
-const ACCEPTANCE: (usize, u64) = (64, 1024 * 1024);
-
 impl Bubble {
-    /// Returns the directory in which an agent writes acceptance tests. It is no part of the worktree.
-    pub fn scratch(&self) -> PathBuf {
-        scratch_path(self.control.repo(), &self.id)
-    }
-
     /// Returns the acceptance tests that an agent hands over, with their files stored. Once there is work they belong
     /// nowhere, and the rules refuse them.
     fn acceptance_tests(
@@ -292,69 +278,10 @@ impl Bubble {
             return Ok(None);
         }
         let asked_for = state.rounds.acceptance_turns > 0 && state.evidence.snapshot.is_none();
-        let files = if asked_for { store_acceptance(self, state, files)? } else { Vec::new() };
+        let scratch = scratch_path(self.control.repo(), &self.id);
+        let files = if asked_for { store_acceptance(self, state, &scratch, files)? } else { Vec::new() };
         Ok(Some(AcceptanceTests { run: run.unwrap_or_default(), files }))
     }
-}
-
-/// Stores files of the scratch directory as artifacts. They may not replace what the repository tracks.
-fn store_acceptance(
-    bubble: &Bubble,
-    state: &BubbleState,
-    files: &[String],
-) -> Result<Vec<AcceptanceFile>, EngineError> {
-    let scratch = bubble.scratch();
-    let bad = |file: &str, why: &str| {
-        let (file, dir) = (safe_line(file, SHOWN), scratch.display());
-        EngineError::BadInput(format!("--acceptance {file} {why}; write the tests as new files in {dir} and name them"))
-    };
-    if files.len() > ACCEPTANCE.0 {
-        let (count, limit) = (files.len(), ACCEPTANCE.0);
-        return Err(EngineError::BadInput(format!("{count} acceptance files are given; the limit is {limit}")));
-    }
-    let workspace = bubble.workspace(state)?;
-    let mut left = ACCEPTANCE.1;
-    let mut stored = Vec::new();
-    for file in files {
-        if !is_plain(file) {
-            return Err(bad(file, "is not a path relative to the scratch directory, without '..' and '.git'"));
-        }
-        if is_tracked(&workspace.git(), &workspace.base, file)? {
-            return Err(bad(file, "would replace a file of the repository"));
-        }
-        let inside = scratch.canonicalize().ok().map(|root| root.join(file));
-        let found = inside.filter(|path| path.canonicalize().is_ok_and(|real| real == *path) && path.is_file());
-        let Some(path) = found else { return Err(bad(file, "is not a regular file of the scratch directory")) };
-        let bytes = regular::read_at(&path, left, Symlinks::Refuse).map_err(|error| match error.kind() {
-            ErrorKind::FileTooLarge => bad(file, "makes the acceptance tests larger than 1 MiB"),
-            _ => bad(file, &format!("cannot be read ({error})")),
-        })?;
-        left -= bytes.len() as u64;
-        let name = format!("acceptance/{}", sha256(&bytes));
-        bubble.artifacts().put(&name, &bytes)?;
-        stored.push(AcceptanceFile { path: file.clone(), content: format!("artifact://{name}") });
-    }
-    Ok(stored)
-}
-
-/// Whether a path is relative, and leads neither out nor into a git directory.
-fn is_plain(file: &str) -> bool {
-    let part_ok = |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
-    let readable = !file.contains(|c: char| c.is_control() || c == '\\');
-    file.len() <= MAX_FILE && readable && file.split('/').all(part_ok)
-}
-
-/// Whether the repository tracks a file at this path or above it, or a directory of this name.
-fn is_tracked(git: &Git, base: &CommitId, file: &str) -> Result<bool, EngineError> {
-    let above = file.match_indices('/').map(|(at, _)| &file[..at]);
-    let call = GitCall::new(["ls-tree", "-z", "--full-tree", &base.0, "--"]);
-    let listed = git.run(above.chain([file]).fold(call, |call, path| call.arg(path)))?;
-    let clashes = |entry: &[u8]| {
-        let entry = String::from_utf8_lossy(entry).into_owned();
-        let (meta, path) = entry.split_once('\t').unwrap_or_default();
-        path == file || !meta.contains(" tree ")
-    };
-    Ok(listed.parts().any(clashes))
 }
 
 /// Takes a reviewer's finding without the fields that only pairflow sets. A file outside the repository is refused,
@@ -385,8 +312,6 @@ fn claim(said: Finding) -> Result<Finding, EngineError> {
 
 /// The largest file in which a line is looked up, in bytes.
 const LARGEST: u64 = 8 * 1024 * 1024;
-/// How much of a name is shown, in columns.
-const SHOWN: usize = 80;
 /// How much of a line is kept, in characters.
 const ANCHOR: usize = 300;
 /// The longest diff of one file that is looked at, in bytes.

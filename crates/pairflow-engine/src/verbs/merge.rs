@@ -12,7 +12,7 @@ use super::loop_verbs::wrong_state;
 use crate::engine::{Bubble, EngineError};
 use crate::git::{
     MergeKind, MergeOutcome, MergeRequest, Repo, checked_out_at, clean_checkout, commits_between, conflicts,
-    is_ancestor, merge as advance, merge_tree, own_commit, plan_merge, resolve, tree_of,
+    is_ancestor, loose_tip, merge as advance, merge_tree, own_commit, plan_merge, resolve, tree_of,
 };
 use crate::perform::{BubbleLock, MergedCommit, check_merged};
 
@@ -159,6 +159,10 @@ impl Bubble {
             phase => (state.evidence.snapshot.as_ref().map(|snapshot| &snapshot.commit), phase.is_final()),
         };
         let repo = Repo::locate(self.control.repo()).ok().filter(|_| !over)?;
+        // The usual case needs no git process.
+        if loose_tip(&repo.common_dir, &state.rules.base_branch).as_ref() == Some(base) {
+            return None;
+        }
         let git = repo.git();
         let tip = resolve(&git, &format!("refs/heads/{}", state.rules.base_branch)).ok()??;
         if tip == *base || work.is_some_and(|work| is_ancestor(&git, work, &tip).unwrap_or(false)) {

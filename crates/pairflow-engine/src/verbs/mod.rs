@@ -10,6 +10,7 @@ mod diff;
 mod executor;
 mod loop_verbs;
 mod merge;
+mod metrics;
 mod open;
 mod recovery;
 mod verify;

@@ -141,14 +141,25 @@ fn archive_name(id: &BubbleId, at: Timestamp) -> String {
 
 /// Returns the newest archive of a bubble, if there is one.
 pub fn newest_archive(root: &Path, id: &BubbleId) -> Option<PathBuf> {
+    archives(root).into_iter().filter(|(archived, _)| archived == id).map(|(_, dir)| dir).max()
+}
+
+/// Returns every archive of the repository, by name, with the bubble that it was.
+pub fn archives(root: &Path) -> Vec<(BubbleId, PathBuf)> {
     let digits = |text: &str, len: usize| text.len() == len && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_time = |time: &str| {
         time.strip_suffix('Z').and_then(|time| time.split_once('T')).is_some_and(|(d, t)| digits(d, 8) && digits(t, 6))
     };
-    let entries = std::fs::read_dir(root.join(".pairflow/archive")).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let own = names.filter(|name| name.strip_prefix(&format!("{id}-")).is_some_and(is_time));
-    own.max().map(|name| root.join(".pairflow/archive").join(name))
+    let archive = root.join(".pairflow/archive");
+    let entries = std::fs::read_dir(&archive).into_iter().flatten().flatten();
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    let archived = |name: &String| {
+        let (id, time) = name.rsplit_once('-')?;
+        is_time(time).then_some(())?;
+        Some((id.parse().ok()?, archive.join(name)))
+    };
+    names.iter().filter_map(archived).collect()
 }
 
 /// Puts the refs of an archive back: the private ones of the bubble, and its branch unless that is there. Returns the

@@ -12,7 +12,7 @@ use pairflow_core::bubble::BubbleState;
 use pairflow_core::hash::sha256;
 use pairflow_core::ids::{BubbleId, CommitId, TreeId};
 
-use super::place::lock_worktrees;
+use super::place::{ACCEPTANCE_PREFIX, lock_worktrees};
 use super::prepare::{admin_dir, remove_dir, remove_worktree, worktree_git_dir};
 use super::{WorkspaceError, copy_included, worktrees_dir};
 use crate::git::{GitCall, GitError, Repo, Worktree, bring_to, changes, force_to, forget_index, observe};
@@ -20,7 +20,6 @@ use crate::regular;
 use crate::store::LogFiles;
 
 const CHECKS_PREFIX: &str = ".checks-";
-pub(super) const ACCEPTANCE_PREFIX: &str = ".acceptance-";
 /// The note that says for what the setup command ran last.
 const NOTE: &str = "pairflow-setup";
 const CHECKOUT: Duration = Duration::from_secs(900);

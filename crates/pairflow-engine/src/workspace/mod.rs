@@ -11,7 +11,7 @@ mod prepare;
 mod restore;
 
 pub use archive::{
-    Archived, DeleteRequest, clear_archive, delete, newest_archive, put_files_back, put_refs_back, remove,
+    Archived, DeleteRequest, archives, clear_archive, delete, newest_archive, put_files_back, put_refs_back, remove,
 };
 pub use checkout::{Checkout, Scratch, SetUpFor, make_scratch, remove_checkout, remove_scratch, scratch_path};
 pub use error::WorkspaceError;

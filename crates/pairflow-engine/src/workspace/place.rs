@@ -20,6 +20,8 @@ use crate::store::{LogFiles, RealDisk};
 
 /// How long other commands may hold a lock: making a worktree of a large repository takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
+/// What the directory for the acceptance tests of a bubble has before its name.
+pub(super) const ACCEPTANCE_PREFIX: &str = ".acceptance-";
 
 /// Returns the directory beside the repository that holds the worktrees of its bubbles.
 pub fn worktrees_dir(repo: &Repo) -> PathBuf {
@@ -62,8 +64,12 @@ pub struct Location {
 
 /// Finds out where `path` is.
 pub fn locate(path: &Path) -> Result<Location, GitError> {
-    let repo = Repo::locate(path)?;
     let (outer, bubble) = bubble_of(path);
+    let repo = match (Repo::locate(path), &outer) {
+        // The directory for acceptance tests is in no repository.
+        (Err(GitError::NotARepository(_)), Some(root)) if bubble.is_some() => Repo::locate(root)?,
+        (found, _) => found?,
+    };
     match outer {
         // A clone is a repository of its own; the bubble it belongs to lies beside it.
         Some(root) if bubble.is_some() && root != repo.root => Ok(Location { repo: Repo::locate(&root)?, bubble }),
@@ -71,7 +77,8 @@ pub fn locate(path: &Path) -> Result<Location, GitError> {
     }
 }
 
-/// Reads repository and bubble off a path of the form `<parent>/.pairflow-worktrees/<repository>/<bubble>/…`.
+/// Reads repository and bubble off a path of the form `<parent>/.pairflow-worktrees/<repository>/<bubble>/…`. The directory
+/// may be that of its acceptance tests.
 fn bubble_of(path: &Path) -> (Option<PathBuf>, Option<BubbleId>) {
     let Ok(path) = path.canonicalize() else { return (None, None) };
     let mut parts: Vec<_> = path.components().collect();
@@ -80,7 +87,8 @@ fn bubble_of(path: &Path) -> (Option<PathBuf>, Option<BubbleId>) {
         return (None, None);
     }
     let name = parts[at + 1].as_os_str().to_owned();
-    let id = parts[at + 2].as_os_str().to_str().and_then(|text| text.parse().ok());
+    let id = |text: &str| text.strip_prefix(ACCEPTANCE_PREFIX).unwrap_or(text).parse().ok();
+    let id = parts[at + 2].as_os_str().to_str().and_then(id);
     parts.truncate(at);
     let root = parts.iter().collect::<PathBuf>().join(name);
     (root.is_dir().then_some(root), id)

@@ -18,7 +18,7 @@ use pairflow_engine::perform::{settle, store_acceptance};
 use pairflow_engine::process::Cancel;
 use pairflow_engine::store::RealDisk;
 use pairflow_engine::verbs::{Confirmed, NewBubble};
-use pairflow_engine::workspace::scratch_path;
+use pairflow_engine::workspace::{locate, scratch_path};
 
 use crate::support::{World, git, hermetic, write};
 
@@ -292,6 +292,8 @@ hermetic! {
         assert!(turn.acceptance && turn.seat == Seat::Reviewer, "{turn:?}");
         assert_eq!((run.turn().as_str(), state.rounds.round), ("claude reviewer", 1));
         assert!(names(&run.scratch()).is_empty(), "there is a place to write them");
+        let place = locate(&run.scratch()).unwrap();
+        assert_eq!((place.repo.root.as_path(), place.bubble), (run.world.root(), Some(run.bubble.id.clone())));
         run.accept_with(&[("accept/value.sh", "grep -qx 2 value.txt\n")], "sh accept/value.sh");
         assert_eq!((run.turn().as_str(), run.acceptance()), ("codex implementer", ReproducerState::Fails));
         assert_eq!(run.state().rounds.looks, 0, "it was no look");

@@ -204,6 +204,12 @@ impl ScriptRun {
                 Command::Commit { message, override_scope, hooks: words.take("hooks"), author: None }
             }
             "merge" => Command::Merged { commit: CommitId("merge1".to_owned()) },
+            // `escaped P0 'tokens leak'`: without a severity it is a P1.
+            "escaped" => {
+                let named = ["P0", "P1", "P2", "P3"].into_iter().find(|name| words.take(name));
+                let severity = named.and_then(|name| name.parse().ok()).unwrap_or(Severity::P1);
+                Command::Escaped { severity, text: words.need_quoted("the defect") }
+            }
             "pause" => Command::Pause { reason: words.quoted().unwrap_or_default() },
             "resume" => Command::Resume,
             "waive" => {

@@ -114,6 +114,7 @@ fn of_people(state: &BubbleState) -> Vec<(&'static str, Command)> {
         ("update", Command::Update),
         ("update --resolved", Command::UpdateResolved),
         ("merged", Command::Merged { commit: commit() }),
+        ("escaped", Command::Escaped { severity: Severity::P1, text: "tokens leak".to_owned() }),
         ("pause", Command::Pause { reason: String::new() }),
         ("resume", Command::Resume),
         ("restart", Command::Restart { reason: String::new() }),

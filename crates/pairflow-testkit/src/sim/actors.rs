@@ -74,6 +74,7 @@ fn fitting(state: &BubbleState, world: &World, rng: &mut Rng) -> Act {
         Phase::WaitingHuman(_) => answer(state, rng),
         Phase::ReadyForApproval(_) => at_the_gate(state, world, rng),
         Phase::Approved(_) => approved(rng),
+        Phase::Done(_) if rng.once_in(2) => Act::Send(Command::Escaped { severity: Severity::P1, text: words(rng) }),
         Phase::Done(at) => Act::Send(Command::Merged { commit: at.commit.clone() }),
         _ => Act::Wait(1000),
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pairflow_agents::demo::{DEMO_FILES, DEMO_SCRIPT, DEMO_SCRIPT_NAME, DEMO_TASK, DEMO_TEST};
+use pairflow_agents::demo::{DEMO, DEMO_FILES, DEMO_TASK, DEMO_TEST, THOROUGH};
 use pairflow_core::bubble::Phase;
 use pairflow_core::ids::{BubbleId, Party};
 use pairflow_core::log::{Body, Envelope, Lifecycle};
@@ -35,11 +35,14 @@ const SLOW: Duration = Duration::from_millis(900);
 ///
 /// Needs only git, works in a temporary repository, and takes seconds.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Examples:\n  pairflow demo\n  pairflow demo --slow --keep")]
+#[command(after_help = "Examples:\n  pairflow demo\n  pairflow demo --thorough\n  pairflow demo --slow --keep")]
 pub struct DemoArgs {
     /// Keep the repository
     #[arg(long)]
     pub keep: bool,
+    /// Play a thorough review: acceptance tests, independent first looks, a dispute and its judge
+    #[arg(long)]
+    pub thorough: bool,
     /// Play it slowly enough to read along
     #[arg(long)]
     pub slow: bool,
@@ -51,7 +54,7 @@ pub const ENTRY: CommandEntry = command!("demo", Setup, DemoArgs, run, people);
 fn run(args: DemoArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let sandbox = DemoSandbox::build(app, args.keep).map_err(|error| error.or_next("pairflow doctor"))?;
     let pause = if args.slow { SLOW } else { Duration::ZERO };
-    if let Err(error) = play(&sandbox, pause, out) {
+    if let Err(error) = play(&sandbox, args.thorough, pause, out) {
         sandbox.show_logs(out);
         return Err(error.or_next("pairflow doctor"));
     }
@@ -59,15 +62,17 @@ fn run(args: DemoArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
 }
 
 /// Plays the whole story, then shows what came of it.
-fn play(sandbox: &DemoSandbox, pause: Duration, out: &mut Out) -> Result<(), CommandError> {
+fn play(sandbox: &DemoSandbox, thorough: bool, pause: Duration, out: &mut Out) -> Result<(), CommandError> {
     heading(out, "The task, for two scripted agents in a temporary repository")?;
     indented(out, DEMO_TASK.trim())?;
     heading(out, "What happens")?;
-    let script = sandbox.write(DEMO_SCRIPT_NAME, DEMO_SCRIPT)?;
+    let script = if thorough { THOROUGH } else { DEMO };
+    let script = sandbox.write(script.name, script.text)?;
     let task = format!("@{}", sandbox.write("task.md", DEMO_TASK)?);
-    sandbox.pairflow(&[
-        "create", "--id", ID, "--task", &task, "--test", DEMO_TEST, "--driver", "script", "--script", &script,
-    ])?;
+    let depth = thorough.then_some("--thorough");
+    let mut create = vec!["create", "--id", ID, "--task", &task, "--test", DEMO_TEST];
+    create.extend(["--driver", "script", "--script", &script].into_iter().chain(depth));
+    sandbox.pairflow(&create)?;
     let id: BubbleId = ID.parse().expect("the demo's id is one");
     let bubble = sandbox.engine.bubble(&sandbox.repo, &id)?;
     let mut story = DemoStory::new(&bubble, pause);

@@ -46,24 +46,10 @@ fn writes(matches: &ArgMatches) -> bool {
 fn run(args: ExportArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "export", out)?;
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", bubble.id)));
-    let to_stdout = file == Path::new("-");
-    let path = if to_stdout { file } else { app.resolve(&file)? };
-    if !to_stdout && !args.force && path.symlink_metadata().is_ok() {
-        return Err(exists(&path, bubble.id.as_str()));
-    }
+    let page = PageFile::chosen(app, &file, args.force, format!("pairflow export {} --html", bubble.id))?;
     out.progress(format_args!("recomputing what the log of {} claims …", bubble.id));
     let export = export(&bubble)?;
-    let page = render(&export);
-    if to_stdout {
-        out.raw(page.as_bytes())?;
-    } else {
-        let written = if args.force { replace(&path, page.as_bytes()) } else { create(&path, page.as_bytes()) };
-        written.map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => exists(&path, bubble.id.as_str()),
-            _ => CommandError::cannot("write", path.display(), error),
-        })?;
-        out.line(format_args!("Wrote {}", path.display()))?;
-    }
+    page.write(&render(&export), out)?;
     held(&export.verified, out)
 }
 
@@ -80,10 +66,41 @@ fn held(checked: &[VerifiedClaim], out: &mut Out) -> Result<(), CommandError> {
     Err(CommandError::new(Exit::LogDamaged, format_args!("{wrong} of {all} claims do not hold; the page says which.")))
 }
 
-fn exists(path: &Path, id: &str) -> CommandError {
-    let shown = path.display();
-    CommandError::refused(format_args!("{shown} already exists."))
-        .next(format_args!("pairflow export {id} --html --out {shown} --force"))
+/// Where a page is written to: stdout, or a file.
+pub(super) struct PageFile {
+    /// Nothing for stdout.
+    path: Option<PathBuf>,
+    force: bool,
+    /// The command line that wrote it, without the options about the file.
+    line: String,
+}
+
+impl PageFile {
+    /// Takes `-` for stdout. A file that is there is only replaced on demand.
+    pub(super) fn chosen(app: &App, file: &Path, force: bool, line: String) -> Result<Self, CommandError> {
+        let path = if file == Path::new("-") { None } else { Some(app.resolve(file)?) };
+        let page = Self { path, force, line };
+        match &page.path {
+            Some(path) if !force && path.symlink_metadata().is_ok() => Err(page.exists(path)),
+            _ => Ok(page),
+        }
+    }
+
+    pub(super) fn write(&self, page: &str, out: &mut Out) -> Result<(), CommandError> {
+        let Some(path) = &self.path else { return out.raw(page.as_bytes()) };
+        let written = if self.force { replace(path, page.as_bytes()) } else { create(path, page.as_bytes()) };
+        written.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => self.exists(path),
+            _ => CommandError::cannot("write", path.display(), error),
+        })?;
+        out.line(format_args!("Wrote {}", path.display()))
+    }
+
+    fn exists(&self, path: &Path) -> CommandError {
+        let (shown, line) = (path.display(), &self.line);
+        CommandError::refused(format_args!("{shown} already exists."))
+            .next(format_args!("{line} --out {shown} --force"))
+    }
 }
 
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {

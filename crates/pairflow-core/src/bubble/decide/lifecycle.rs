@@ -11,7 +11,7 @@ use crate::facts::Seat;
 use crate::ids::{AgentId, CommitId, Party, TreeId};
 use crate::log::{
     ApprovalDecision, ApprovalRequest, Body, CommitIdentity, Conflict, Convergence, DonePackage, Event, Evidence,
-    GateDecision, Judged, Lifecycle, QuestionKind, Task, Verdict, Warning, WorkspaceRecord,
+    GateDecision, Judged, Lifecycle, MAX_ESCAPED, QuestionKind, Task, Verdict, Warning, WorkspaceRecord,
 };
 use crate::policy;
 use crate::policy::{Facts, Unmet, waivers};
@@ -469,6 +469,20 @@ pub(crate) fn merged(state: &BubbleState, commit: &CommitId) -> Decided {
         return Decided::default();
     }
     Decided::one(event(state, Lifecycle::Merged { commit: commit.clone() }))
+}
+
+/// The person found a defect in work that is done. The same defect is recorded once.
+pub(crate) fn escaped(state: &BubbleState, command: &Command) -> Result<Decided, Refusal> {
+    let Command::Escaped { severity, text } = command else { return Err(Refusal::NotOwed) };
+    let (severity, text) = (*severity, text.trim().to_owned());
+    match state.gate.escaped.iter().find(|known| known.text == text) {
+        Some(known) if known.severity == severity => return Ok(Decided::default()),
+        Some(known) => return Err(Refusal::EscapedAlready { severity: known.severity }),
+        None if state.gate.escaped.len() >= MAX_ESCAPED => return Err(Refusal::TooManyEscaped),
+        None => {}
+    }
+    let fact = by_person(state, Lifecycle::Escaped { severity, text });
+    Ok(Decided::one(Event { key: key_of(state, command), ..fact }))
 }
 
 fn decision_event(state: &BubbleState, decision: ApprovalDecision, command: &Command) -> Event {

@@ -11,4 +11,6 @@ mod sections;
 mod text;
 
 pub use log_facts::{Export, LogFacts, Newest, Patches, RoundTrees, VerifiedClaim};
+pub(in crate::view) use page::STYLE;
 pub use page::render;
+pub(in crate::view) use text::SafeText;

@@ -12,7 +12,8 @@ use crate::view::package::references::statements;
 use crate::view::patch;
 use crate::view::words::{changes as counts, looks, one_line, title, weakened};
 
-const STYLE: &str = include_str!("style.css");
+/// The look of a page.
+pub(in crate::view) const STYLE: &str = include_str!("style.css");
 
 /// Renders the page. The same log and repository give the same bytes.
 pub fn render(export: &Export) -> String {

@@ -18,7 +18,7 @@ use crate::view::export::text::{
 };
 use crate::view::patch::{self, FilePatch};
 use crate::view::timeline::TimelineRow;
-use crate::view::words::{asides, called, count, ended, seconds};
+use crate::view::words::{asides, called, count, ended, question_kind, seconds};
 
 /// Something that pairflow ran.
 type LoggedReceipt = Logged<(RunKind, Receipt)>;
@@ -383,7 +383,7 @@ fn question(page: &PageContext<'_>, AskedQuestion { asked, answers, .. }: &Asked
     html! {
         div.said {
             p.who {
-                b { (called(&asked.by)) } " asks " (pill("plain", kind(asked.said.kind))) " "
+                b { (called(&asked.by)) } " asks " (pill("plain", question_kind(asked.said.kind))) " "
                 (link(Some("dim"), &message_anchor(asked.seq), &moment(asked.at)))
             }
             blockquote {
@@ -401,29 +401,6 @@ fn question(page: &PageContext<'_>, AskedQuestion { asked, answers, .. }: &Asked
             }
             @if answers.is_empty() { p.none { "not answered" } }
         }
-    }
-}
-
-fn kind(kind: QuestionKind) -> &'static str {
-    match kind {
-        QuestionKind::Question => "question",
-        QuestionKind::Watchdog => "silence",
-        QuestionKind::AgentEnded => "agent ended",
-        QuestionKind::TieBreak => "rounds used up",
-        QuestionKind::Reversal => "reversal",
-        QuestionKind::Deadlock => "no agreement",
-        QuestionKind::Comprehension => "comprehension",
-        QuestionKind::CouldNotCheck => "could not check",
-        QuestionKind::Failing => "fails again",
-        QuestionKind::Baseline => "fails on the base",
-        QuestionKind::Differs => "fails in a fresh checkout",
-        QuestionKind::Trouble => "trouble",
-        QuestionKind::LongTurn => "long turn",
-        QuestionKind::Idle => "idle",
-        QuestionKind::Undelivered => "not delivered",
-        QuestionKind::Permission | QuestionKind::Permit => "permission",
-        QuestionKind::Dialog => "dialog",
-        QuestionKind::Limit => "usage limit",
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) struct PageContext<'a> {
 }
 
 /// Foreign text on one line or in a `pre`; of a very long one only the beginning.
-pub(super) struct SafeText<'a>(pub(super) &'a str);
+pub(in crate::view) struct SafeText<'a>(pub(in crate::view) &'a str);
 
 impl Render for SafeText<'_> {
     fn render_to(&self, into: &mut String) {

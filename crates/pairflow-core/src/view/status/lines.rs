@@ -336,4 +336,6 @@ fn outcome(page: &mut StatusPage, status: &Status) {
     if let Some(merged) = &status.merged {
         page.one("Merged", &format!("{} is at {}", status.base_branch, merged.short()), Tone::Good);
     }
+    let escaped = status.escaped.iter().map(|one| (format!("{} {}", one.severity, one.text), Tone::Bad));
+    page.list("Escaped", escaped.collect());
 }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::bubble::{BubbleState, OpenQuestion, Phase, StateName};
+use crate::bubble::{BubbleState, EscapedDefect, OpenQuestion, Phase, StateName};
 use crate::facts::CheckPlace;
 use crate::facts::{CleanReview, RowState, Ruling, Seat, Severity};
 use crate::findings::Row;
@@ -109,6 +109,8 @@ pub struct Status {
     pub commit: Option<CommitId>,
     /// What the base branch pointed to after the merge.
     pub merged: Option<CommitId>,
+    /// The defects that were found after the bubble was done, oldest first.
+    pub escaped: Vec<EscapedDefect>,
     /// Why the bubble failed, or why the last attempt to commit did.
     pub failure: Option<String>,
     /// The next steps, the usual one first.
@@ -373,6 +375,7 @@ impl Status {
             parked: ParkedShown::of(state),
             commit: commit(state),
             merged: state.gate.merged.clone(),
+            escaped: state.gate.escaped.clone(),
             failure: failure(state),
             next: waits.as_ref().map_or_else(|| next(state), |item| item.answer.clone()),
             waits,

@@ -1,7 +1,7 @@
 //! The first looks of a thorough review: no agent knows what the others found before all have looked.
 
 use pairflow_core::bubble::{BubbleState, hidden_from};
-use pairflow_core::facts::RowState;
+use pairflow_core::facts::{RowState, Seat};
 use pairflow_core::ids::AgentId;
 use pairflow_core::rules::ReviewDepth;
 use pairflow_core::view::timeline::TimelineState;
@@ -59,4 +59,18 @@ fn of_three_agents_the_last_one_is_shown_neither_of_the_other_looks() {
     play.line("gemini: pass P1 'the lock is never released'");
     assert_eq!(hidden(&play.state, "codex"), ["F1", "F2"], "{:?}", play.lines);
     assert_eq!(hidden(&play.state, "claude"), ["F2"]);
+}
+
+#[test]
+fn a_failing_reproducer_of_the_first_look_does_not_cut_the_others_short() {
+    let mut play = handed_over("codex claude");
+    play.line("claude: pass P1 'no rollback' by './repro'");
+    let turn = play.state.phase.turn().unwrap();
+    assert_eq!((turn.agent.as_str(), turn.seat), ("codex", Seat::Reviewer), "{:?}", play.lines);
+    assert_eq!(play.state.rounds.round, 1);
+    play.line("codex: pass clean");
+    let turn = play.state.phase.turn().unwrap();
+    assert_eq!((turn.agent.as_str(), turn.seat), ("codex", Seat::Implementer), "{:?}", play.lines);
+    let told = read_by(&play, "codex");
+    assert!(!told.contains("does not count"), "both looks count: {told}");
 }

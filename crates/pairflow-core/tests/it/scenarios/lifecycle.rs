@@ -1,7 +1,12 @@
 //! From nothing to a running loop, and the ways in which a bubble ends.
 
-use pairflow_core::bubble::{Effect, StateName, owed};
-use pairflow_core::log::{Body, Lifecycle};
+use pairflow_core::bubble::{Command, Effect, Refusal, RefusedCaller, StateName, owed};
+use pairflow_core::facts::Severity;
+use pairflow_core::ids::Party;
+use pairflow_core::log::{Body, Lifecycle, MAX_ESCAPED, MessageKind};
+use pairflow_core::respond::handle;
+use pairflow_core::time::Moment;
+use pairflow_core::view::timeline::timeline;
 use pairflow_testkit::script::{check, play};
 
 #[test]
@@ -240,4 +245,83 @@ fn a_token_is_minted_for_an_agent_of_the_bubble_only() {
     );
     let play = play("start\nenv codex 'old'\nenv codex 'new'");
     assert_eq!(play.state.presence.tokens.values().collect::<Vec<_>>(), ["new"]);
+}
+
+/// A bubble that is done.
+const DONE: &str = "start
+    codex edits a.rs
+    codex: pass
+    claude: pass clean
+    codex: pass clean
+    human: approve
+    human: commit";
+
+#[test]
+fn a_defect_found_later_is_recorded_once_and_done_stays_final() {
+    let mut play = play(DONE);
+    let (before, lines) = (play.state.clone(), play.log.len());
+    play.line("human: escaped P0 'tokens leak'");
+    play.line("human: escaped P0 '  tokens leak '");
+    assert_eq!(play.log.len(), lines + 1, "{:?}", play.lines);
+    let event = &play.log.last().unwrap().event;
+    assert_eq!((&event.sender, event.body.kind()), (&Party::Human, MessageKind::Lifecycle));
+    let [found] = &play.state.gate.escaped[..] else { panic!("{:?}", play.state.gate.escaped) };
+    assert_eq!((found.severity, found.text.as_str()), (Severity::P0, "tokens leak"));
+    assert_eq!((&play.state.phase, owed(&play.state)), (&before.phase, Vec::new()));
+    let row = timeline(play.log.last().unwrap()).unwrap();
+    assert_eq!((row.who.as_str(), row.what.as_str()), ("human", "reports a defect found later, P0: tokens leak"));
+}
+
+#[test]
+fn a_recorded_defect_keeps_its_severity_and_there_are_not_too_many() {
+    let mut play = play(DONE);
+    play.line("human: escaped 'tokens leak'");
+    assert_eq!(play.state.gate.escaped[0].severity, Severity::P1);
+    play.line("human: escaped P0 'tokens leak'");
+    let refused = "refused: this defect is already recorded as P1; a recorded severity does not change";
+    assert_eq!(play.lines.last().unwrap(), refused);
+    (1..=MAX_ESCAPED).for_each(|n| play.line(&format!("human: escaped 'defect {n}'")));
+    assert_eq!(
+        play.lines.last().unwrap(),
+        "refused: 50 escaped defects are recorded for this bubble, which is the limit"
+    );
+    assert_eq!(play.state.gate.escaped.len(), MAX_ESCAPED);
+    // One that was recorded long ago, and whose retry key is forgotten, is still the same one.
+    let lines = play.log.len();
+    play.state.keys.clear();
+    play.line("human: escaped 'tokens leak'");
+    assert_eq!(play.log.len(), lines);
+}
+
+#[test]
+fn only_finished_work_has_let_a_defect_escape() {
+    let refusal = |script: &str| {
+        let mut play = play(script);
+        play.line("human: escaped 'tokens leak'");
+        assert!(play.state.gate.escaped.is_empty());
+        play.lines.last().unwrap().clone()
+    };
+    let only = |state| {
+        format!(
+            "refused: cannot record an escaped defect: the bubble is {state}, and only one that is DONE has let a defect \
+             escape"
+        )
+    };
+    assert_eq!(refusal("start"), only("RUNNING"));
+    assert_eq!(refusal("start\nhuman: stop"), only("CANCELLED"));
+    let next = |state| Refusal::NotDone { state }.next(&"b1".parse().unwrap(), RefusedCaller::Person);
+    assert_eq!(next(StateName::Cancelled).as_deref(), Some("pairflow log b1"));
+    assert_eq!(next(StateName::ApprovedForCommit).as_deref(), Some("pairflow commit b1"));
+}
+
+#[test]
+fn the_text_of_a_defect_is_neither_empty_nor_long() {
+    let refusal = |text: &str| {
+        let play = play(DONE);
+        let command = Command::Escaped { severity: Severity::P1, text: text.to_owned() };
+        handle(&play.state, &command, Moment::default()).unwrap_err().to_string()
+    };
+    assert_eq!(refusal(" "), "the defect must not be empty");
+    assert!(refusal(&"x".repeat(501)).starts_with("the defect is 501 bytes; the limit is 500"));
+    assert!(refusal("…").contains("placeholder"));
 }

@@ -3,6 +3,7 @@
 mod all;
 mod brief;
 mod export;
+mod metrics;
 mod notify;
 mod pane;
 mod status_questions;

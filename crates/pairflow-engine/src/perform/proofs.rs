@@ -1,17 +1,17 @@
-//! Files that are laid over a tree before a command runs on it: the tests of a fix over the tree without the fix, and
-//! acceptance tests over any tree.
+//! Runs the commands that show findings and fixes: reproducers, acceptance tests, and the tests of fixes.
 //!
-//! git lays them over the tree in its object store, as a commit of pairflow's own that no ref keeps. So no link of the
-//! repository can lead them elsewhere, and the next checkout of the tree itself removes them.
+//! Acceptance tests are laid over any tree, the tests of a fix over the tree without it. git does that in its object store, as
+//! a commit of pairflow's own that no ref keeps. So no link of the repository can lead a file elsewhere, and the next checkout
+//! of the tree itself removes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pairflow_core::bubble::{BubbleState, Command};
 use pairflow_core::facts::{AcceptanceFile, CheckPlace, Outcome, Receipt, Snapshot};
-use pairflow_core::gates::shows_no_fix;
+use pairflow_core::gates::{could_not_run, shows_no_fix};
 use pairflow_core::hash::sha256;
-use pairflow_core::ids::{CommitId, TreeId};
+use pairflow_core::ids::{CommitId, FindingId, TreeId};
 use pairflow_core::policy::FixToTest;
 
 use super::checkout::{CheckCommand, CheckDir, Context, KeptCheckouts, place};
@@ -26,6 +26,29 @@ const MAX_FILES: usize = 64;
 const MAX_BYTES: u64 = 1024 * 1024;
 /// How long the path of one may be, in bytes.
 const MAX_PATH: usize = 500;
+
+/// Runs one reproducer; returns `None` if it was cancelled. Files are put back before each one; what git ignores stays.
+pub(super) fn run_reproducer(
+    context: Context<'_>,
+    (finding, command): (FindingId, &str),
+    checkout: &mut Option<CheckDir>,
+) -> Result<Option<Command>, EngineError> {
+    let Context { bubble, state, .. } = context;
+    let (Some(tree), Some(workspace)) = (state.tree(), &state.evidence.workspace) else { return Ok(None) };
+    // Acceptance tests run before there is any work, too.
+    let commit = state.evidence.snapshot.as_ref().map_or(&workspace.base, |snapshot| &snapshot.commit);
+    let name = format!("reproducer of {}", finding);
+    let command = CheckCommand { name: &name, command, tree };
+    let reproducer = state.ledger.get(finding).and_then(|row| row.reproducer.as_ref());
+    let files = reproducer.map(|one| one.overlay.as_slice()).unwrap_or_default();
+    let place = place(state);
+    let ran = match with_acceptance(bubble, state, (tree, commit), files)? {
+        Ok(commit) => run_on_site(context, command, (&commit, place, true), checkout)?,
+        Err(why) => Some(command.without_run(Outcome::CouldNotCheck { why: why.clone() }, why, place)),
+    };
+    let receipt = ran.map(|ran| store_output(bubble, ran.unless(could_not_run))).transpose()?;
+    Ok(receipt.map(|receipt| Command::Reproduced { finding, receipt }))
+}
 
 /// Runs the test of a fix without the fix, and with it if it failed there. Returns `None` if it was cancelled.
 pub(super) fn test_fix(
@@ -87,7 +110,7 @@ fn with_tests(
 }
 
 /// Returns the commit of a tree with acceptance tests over it, or why they cannot be laid over it.
-pub(super) fn with_acceptance(
+fn with_acceptance(
     bubble: &Bubble,
     state: &BubbleState,
     (tree, commit): (&TreeId, &CommitId),
