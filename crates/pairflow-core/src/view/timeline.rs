@@ -137,10 +137,13 @@ fn void_review(before: &BubbleState, envelope: &Envelope) -> Option<String> {
     let Body::Verdict(verdict) = &envelope.event.body else { return None };
     let Stage::Closing(handover) = &before.phase.turn()?.stage else { return None };
     let Judged::Review { by, .. } = &verdict.on else { return None };
-    let why = match (verdict.reasons.contains(&Reason::TreeChanged), handover.others_at_work) {
+    let has = |reason: &Reason| verdict.reasons.contains(reason);
+    let why = match (has(&Reason::TreeChanged), handover.others_at_work) {
         (true, true) => "files changed during its turn, author unknown",
         (true, false) => "files changed during its turn",
-        (false, _) => "checks changed before it was judged",
+        (false, _) if has(&Reason::ChecksChanged) => "checks changed before it was judged",
+        // The next look is another agent's.
+        (false, _) => return None,
     };
     let again =
         verdict.next == NextTurn::Review && verdict.clean.is_none() && !verdict.reasons.contains(&Reason::BlindLook);

@@ -30,46 +30,61 @@ const TAUGHT: [(Kind, &str); 9] = [
 
 impl Pair {
     /// Makes a machine whose agents do not agree.
+    ///
+    /// # Panics
+    /// If the findings cannot be written to `dir`.
     pub fn of_disputes(program: impl Into<PathBuf>, dir: &Path) -> Self {
-        Self::new(program, dir, ModelScript::new(steps))
+        let findings = dir.join("disputed-findings.json");
+        std::fs::create_dir_all(dir)
+            .and_then(|()| std::fs::write(&findings, FOUND))
+            .expect("the directory is writable");
+        let findings = findings.display().to_string();
+        Self::new(program, dir, ModelScript::new(move |turn, kind| steps(turn, kind, &findings)))
     }
 }
 
-fn steps(turn: &Turn, kind: Kind) -> Vec<Reply> {
-    let read = || Reply::shell("pairflow brief");
-    let shell = |line: &str| vec![read(), Reply::shell(line)];
-    // What a turn is for stands in its brief.
-    let by_brief = |part: &str, then: &str, or: &str| {
-        shell(&format!(
-            "brief=$(pairflow brief) || exit 1\ncase \"$brief\" in *'{part}'*)\n{then}\n;; *)\n{or}\n;; esac"
-        ))
+/// What an agent does in a turn. Claude Code asks before it runs more than one simple command at a time.
+fn steps(turn: &Turn, kind: Kind, findings: &str) -> Vec<Reply> {
+    let shell = |lines: &[&str]| {
+        let lines = lines.iter().map(|line| Reply::shell(*line));
+        std::iter::once(Reply::shell("pairflow brief")).chain(lines).collect()
     };
     match (kind, turn.round, turn.seat.as_str()) {
-        (Kind::Claude, 1, "reviewer") => by_brief(
-            "from the task alone",
-            "dir=$(printf '%s\\n' \"$brief\" | sed -n 's/^- write the tests in //p')\n\
-             echo 'grep -q one work.txt' > \"$dir/accept.sh\"\n\
-             pairflow pass --summary 'one test' --acceptance accept.sh --run 'sh accept.sh'",
-            &format!("pairflow pass --summary 'three problems' --findings - <<'END'\n{FOUND}\nEND"),
-        ),
-        (Kind::Codex, 1, "implementer") => shell(
-            "echo one > work.txt\nprintf '## %s\\nx\\n' 'What changed' Why Risks 'Manual test plan' \
-             | pairflow pass --summary 'first cut' --explain -",
-        ),
-        (Kind::Codex, 1, "reviewer") => shell("pairflow pass --summary 'nothing' --no-findings"),
-        (Kind::Codex, 2, "implementer") => shell(
-            "printf '1 one\\n2 two\\n' > work.txt\npairflow pass --summary 'two lines' --fixed F2 \
-             --fixed F3 --test F3='grep -q \"^1\" work.txt' --dispute F4 --reason 'the task names work.txt'",
-        ),
-        (Kind::Claude, 2, "reviewer") => by_brief(
-            "[dismissed",
-            "pairflow pass --summary 'fine' --no-findings",
-            "pairflow pass --summary 'I insist' --finding 'P1:the name is wrong' --repeats F4 --confirm F3",
-        ),
-        (Kind::Claude, 2, "judge") => shell("pairflow judge F4 --dismiss --reason 'the task says work.txt'"),
-        (Kind::Codex, 2, "reviewer") => shell("pairflow pass --summary 'agreed' --no-findings"),
+        (Kind::Claude, 1, "reviewer") => match scratch(turn) {
+            Some(scratch) => shell(&[
+                &format!("echo 'grep -q one work.txt' > {scratch}/accept.sh"),
+                "pairflow pass --summary 'one test' --acceptance accept.sh --run 'sh accept.sh'",
+            ]),
+            None => shell(&[&format!("pairflow pass --summary 'three problems' --findings {findings}")]),
+        },
+        (Kind::Codex, 1, "implementer") => {
+            shell(&["echo one > work.txt\nprintf '## %s\\nx\\n' 'What changed' Why Risks 'Manual test plan' \
+             | pairflow pass --summary 'first cut' --explain -"])
+        }
+        (Kind::Codex, 1, "reviewer") => shell(&["pairflow pass --summary 'nothing' --no-findings"]),
+        (Kind::Codex, 2, "implementer") => {
+            shell(&["printf '1 one\\n2 two\\n' > work.txt\npairflow pass --summary 'two lines' --fixed F2 \
+             --fixed F3 --test F3='grep -q \"^1\" work.txt' --dispute F4 --reason 'the task names work.txt'"])
+        }
+        (Kind::Claude, 2, "reviewer") if brief(turn).contains("[dismissed") => {
+            shell(&["pairflow pass --summary 'fine' --no-findings"])
+        }
+        (Kind::Claude, 2, "reviewer") => {
+            shell(&["pairflow pass --summary 'I insist' --finding 'P1:the name is wrong' --repeats F4 --confirm F3"])
+        }
+        (Kind::Claude, 2, "judge") => shell(&["pairflow judge F4 --dismiss --reason 'the task says work.txt'"]),
+        (Kind::Codex, 2, "reviewer") => shell(&["pairflow pass --summary 'agreed' --no-findings"]),
         _ => Vec::new(),
     }
+}
+
+fn brief(turn: &Turn) -> String {
+    std::fs::read_to_string(&turn.brief).unwrap_or_default()
+}
+
+/// Where the acceptance tests of a turn are written; nothing if it writes none.
+fn scratch(turn: &Turn) -> Option<String> {
+    brief(turn).lines().find_map(|line| line.strip_prefix("- write the tests in ")).map(str::to_owned)
 }
 
 /// Lives the story in the bubble `id`.

@@ -42,6 +42,8 @@ impl Policy for Strict {
             return After::Review;
         }
         match why.is_empty() {
+            // Every agent takes its first look before the work goes back.
+            _ if is_blind(facts) => After::Review,
             true if self.reviews_suffice(facts) => concluded(facts, NextTurn::Accept, vec![Reason::ReviewsSuffice]),
             true => After::Review,
             false => send_back(facts, why),
@@ -179,6 +181,12 @@ fn looks_needed(facts: Facts<'_>) -> u32 {
     };
     let blind = if facts.rules.review_depth == ReviewDepth::Thorough { facts.rules.agents.all().count() } else { 0 };
     needed.max(facts.rules.min_looks).max(blind as u32)
+}
+
+/// Whether some agents have taken their first look at the newest tree, and others have not.
+fn is_blind(facts: Facts<'_>) -> bool {
+    let (all, here) = (facts.rules.agents.all().count() as u32, facts.rounds.reviewed.as_ref() == facts.evidence.tree());
+    facts.rules.review_depth == ReviewDepth::Thorough && here && (1..all).contains(&facts.looks)
 }
 
 /// Who takes the next of the first looks, which all agents take without knowing what the others found.
