@@ -37,10 +37,6 @@ impl Policy for Strict {
         let mut why = facts.failing();
         why.extend(facts.fixes_not_shown());
         why.extend(facts.decided_by_person());
-        // What the first of them showed sends the work back only after the last one.
-        if is_between_first_looks(facts) {
-            return After::Review;
-        }
         match why.is_empty() {
             // Every agent takes its first look before the work goes back.
             _ if is_blind(facts) => After::Review,
@@ -200,13 +196,6 @@ fn blind_look(facts: Facts<'_>, by: &AgentId) -> Option<Seats> {
         true => Some(Seats { implementer: by.clone(), reviewer: next.clone(), judge: None }),
         false => Some(Seats { reviewer: next.clone(), ..seats.clone() }),
     }
-}
-
-/// Whether some agents have taken their first look at this tree, and others have yet to.
-fn is_between_first_looks(facts: Facts<'_>) -> bool {
-    let same = facts.rounds.reviewed.is_some() && facts.rounds.reviewed.as_ref() == facts.evidence.tree();
-    let left = facts.looks > 0 && (facts.looks as usize) < facts.rules.agents.all().count();
-    facts.rules.review_depth == ReviewDepth::Thorough && same && left
 }
 
 /// The seats in which work goes back: those of the round, also if the agents have only swapped for their first looks.

@@ -317,11 +317,11 @@ fn handed_over(words: &[String], by: &str, seat: Seat) -> PassCommand {
             }
             "--blocker" => pass.blockers.push(value().to_owned()),
             "--explain" => {
-                drop(value());
+                let _ = value();
                 pass.explanation = Some(Explanation { what: said(), why: said(), risks: said(), test_plan: said() });
             }
             "--acceptance" => {
-                drop(value());
+                let _ = value();
                 pass.acceptance = Some(acceptance());
             }
             "--no-acceptance" => pass.no_acceptance = true,
