@@ -82,7 +82,7 @@ impl Exit {
             Self::Done => "done",
             Self::Refused => "refused",
             Self::Usage => "usage",
-            Self::IoError => "world_failed",
+            Self::IoError => "io_error",
             Self::LostRace => "lost_race",
             Self::LogDamaged => "log_damaged",
             Self::TimedOut => "timed_out",

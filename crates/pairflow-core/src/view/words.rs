@@ -196,7 +196,12 @@ pub(crate) fn claim(finding: &Finding) -> String {
 
 /// Returns who reviewed clean: "claude and codex", or nothing.
 pub(crate) fn reviewers(certificate: &Certificate) -> Option<String> {
-    let names: Vec<_> = certificate.reviews.iter().map(|review| review.agent.as_str()).collect();
+    let mut names: Vec<_> = Vec::new();
+    for review in &certificate.reviews {
+        if !names.contains(&review.agent.as_str()) {
+            names.push(review.agent.as_str());
+        }
+    }
     (!names.is_empty()).then(|| names.join(" and "))
 }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use pairflow_core::config::{CommandChange, CommandInForce, CommandSet, Layer, Layers};
 use pairflow_engine::detect::Detected;
-use pairflow_engine::engine::Agreed;
+use pairflow_engine::engine::{Agreed, Engine};
 use serde::Serialize;
 
 use super::{App, Args, CommandEntry, CommandError, Out, RepoArg, command, people};
-use crate::app::{Consent, Purpose, show_commands, unfolded};
+use crate::app::{Consent, Purpose, show_commands, to_trust, unfolded};
 
 const EXAMPLES: &str = "Examples:
   pairflow trust              show the commands, and ask
@@ -16,11 +16,11 @@ const EXAMPLES: &str = "Examples:
   pairflow trust --list       everything that you agreed to
   pairflow trust --forget     ask again next time
 
-The hash covers the text of the commands, so an old hash never trusts a changed command.";
+The hash covers the text of commands and templates, so an old hash never trusts a changed one.";
 
-/// Trust the commands that a repository's pairflow.toml sets
+/// Trust the commands and templates of a repository
 ///
-/// pairflow runs these commands only after you trusted them. Commands that you set yourself need no trust; detected
+/// pairflow runs the commands of pairflow.toml, and uses the templates in pairflow-templates/, only after you trusted them. Commands that you set yourself need no trust; detected
 /// commands are confirmed when a bubble is created.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
@@ -84,7 +84,8 @@ fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if args.list {
         return list(app, out, args.json);
     }
-    let root = app.place(args.repo.repo.as_deref())?.repo.root;
+    let repo = app.place(args.repo.repo.as_deref())?.repo;
+    let root = repo.root.clone();
     if args.forget {
         let known = app.engine()?.forget(&root)?;
         if args.json {
@@ -95,15 +96,19 @@ fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
         return Ok(());
     }
     // What the person's own file says of commands is no matter here.
-    let repo = app.layers(&root, None, Layer::default())?.repo;
-    let layers = Layers { repo, ..Layers::default() };
+    let own = app.layers(&root, None, Layer::default())?.repo;
+    // A bubble uses the templates of its base branch, which is the present one unless something else is set.
+    let base = own.base_branch.as_ref().map(|set| set.value.clone()).or_else(|| repo.current_branch());
+    let templates = base.map(|branch| Engine::repository_templates(&repo, &branch)).transpose()?.unwrap_or_default();
+    let templates = to_trust(&templates);
+    let layers = Layers { repo: own, ..Layers::default() };
     let (detected, again) = (Detected::default(), app.typed_again());
     let trust = args.trust.as_deref();
     let consent = Consent {
         purpose: Purpose::Trust,
         root: &root,
         layers: &layers,
-        templates: &[],
+        templates: &templates,
         detected: &detected,
         trust,
         yes: false,
@@ -121,7 +126,7 @@ fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     if before.hash.is_none() && args.trust.is_none() {
         let file = root.join("pairflow.toml");
         let why = if file.exists() { "sets no commands" } else { "does not exist" };
-        out.line(format_args!("{} {why}: there is nothing to trust.", file.display()))?;
+        out.line(format_args!("{} {why}, and there are no templates: there is nothing to trust.", file.display()))?;
         out.note(format_args!("Detected commands are confirmed when a bubble is created; --list shows them."));
         return Ok(());
     }
@@ -130,11 +135,12 @@ fn run(args: TrustArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     }
     app.consent(out, &consent)?;
     let hash = before.hash.unwrap_or_default();
-    out.line(format_args!("The commands of {} are trusted (hash {hash})", root.join("pairflow.toml").display()))
+    let what = if templates.is_empty() { "commands" } else { "commands and templates" };
+    out.line(format_args!("The {what} of {} are trusted (hash {hash})", root.display()))
 }
 
 fn standing(app: &App, it: &Consent<'_>) -> Result<TrustState, CommandError> {
-    let commands = it.layers.repo.commands();
+    let commands: Vec<_> = it.layers.repo.commands().into_iter().chain(it.templates.iter().cloned()).collect();
     let text: CommandSet = commands.iter().cloned().collect();
     let engine = app.engine()?;
     let old = engine.agreed(it.root, Agreed::Trusted);

@@ -45,6 +45,17 @@ fn a_template_is_used_only_after_it_was_trusted_and_as_it_was_at_the_start() {
 }
 
 #[test]
+fn trust_shows_templates_and_a_new_bubble_asks_nothing_more() {
+    let home = home();
+    home.commit("pairflow-templates/implementer.md.j2", IMPLEMENTER, "templates");
+    let seen = home.pairflow(&["trust", "--json"]).ok().json();
+    assert_eq!((&seen["trusted"], seen["commands"][0]["name"].as_str()), (&false.into(), Some("implementer.md.j2")));
+    let hash = format!("--trust={}", seen["hash"].as_str().unwrap());
+    home.pairflow(&["trust", &hash]).ok().says("The commands and templates of");
+    new(&home, "b1", &[]).ok();
+}
+
+#[test]
 fn a_template_that_arrives_between_create_and_start_is_asked_about() {
     let home = home();
     home.pairflow(&["create", "--id", "b1", "--task", "do it", "--test", "true"]).ok();
