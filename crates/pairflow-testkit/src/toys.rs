@@ -22,7 +22,7 @@ act() {
   case $seat-$round in
     implementer-1) briefed; echo one >work.txt; pairflow pass --summary 'first cut' ;;
     reviewer-1) pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
-    implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
+    implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 --test 'F1=grep -q two work.txt' ;;
     *) explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
   esac
 }
