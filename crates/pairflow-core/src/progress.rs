@@ -24,6 +24,9 @@ pub struct Rounds {
     /// How many turns were given out in which acceptance tests are written.
     #[serde(default)]
     pub acceptance_turns: u32,
+    /// Whether the last review objected: what became of that, another look has to tell.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contradicted: bool,
     /// The disputed findings that the judge has yet to decide.
     #[serde(default)]
     pub contested: Vec<FindingId>,

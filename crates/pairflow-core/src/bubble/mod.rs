@@ -7,6 +7,7 @@ mod command;
 mod decide;
 mod derived;
 mod evolve;
+mod next_step;
 mod phase;
 mod recompute;
 mod refusal;

@@ -8,7 +8,9 @@ pub mod lifecycle;
 pub mod line;
 pub mod scan;
 pub mod seal;
+pub mod verdict;
 
 pub use body::*;
 pub use envelope::*;
 pub use lifecycle::*;
+pub use verdict::*;

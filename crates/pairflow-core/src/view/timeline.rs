@@ -145,7 +145,8 @@ fn void_review(before: &BubbleState, envelope: &Envelope) -> Option<String> {
         // The next look is another agent's.
         (false, _) => return None,
     };
-    let again = verdict.next == NextTurn::Review && verdict.clean.is_none();
+    let again =
+        verdict.next == NextTurn::Review && verdict.clean.is_none() && !verdict.reasons.contains(&Reason::BlindLook);
     again.then(|| format!("the clean review of {by} does not count: {why}; {by} reviews again"))
 }
 

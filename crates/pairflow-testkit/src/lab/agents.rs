@@ -34,16 +34,32 @@ pub(super) fn answer(code: &mut Code, params: &Params, dice: &mut Dice, by: Mode
     Answer::Fixed
 }
 
-/// Tries to fix a defect, or only says so.
-pub(super) fn fix(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) {
-    let Subject::Defect(at) = subject else { return };
+/// Tries to fix a defect, or only says so. Returns whether it tried.
+pub(super) fn fix(code: &mut Code, params: &Params, dice: &mut Dice, by: Model, subject: Subject) -> bool {
+    let Subject::Defect(at) = subject else { return false };
     if dice.chance(params.lie) {
-        return;
+        return false;
     }
     if dice.chance(params.mended) {
         code.defects[at].alive = false;
     }
     code.change(params, dice, by, code.defects[at].part);
+    true
+}
+
+/// Answers a blocking finding for which a test can be written and has to be. For what is no fault none can be written that
+/// fails, so it is disputed. Returns whether there is a test: who only says that it is fixed has none.
+pub(super) fn answer_with_test(
+    code: &mut Code,
+    params: &Params,
+    dice: &mut Dice,
+    by: Model,
+    subject: Subject,
+) -> (Answer, bool) {
+    if !code.holds(subject) || dice.chance(params.disputes_true) {
+        return (Answer::Disputed, false);
+    }
+    (Answer::Fixed, fix(code, params, dice, by, subject))
 }
 
 /// Does what a wrong claim asks for: right code is changed, or what was fixed is undone.
@@ -112,7 +128,8 @@ pub(super) fn look(
     }
     for _ in 0..dice.poisson(code.noise) {
         let opinion = opinion(params, dice);
-        code.opinions.push(opinion);
+        let testable = code.aside.chance(params.testable);
+        code.opinions.push(Opinion { testable, ..opinion });
         claims.push(claim(code, params, dice, Subject::Opinion(code.opinions.len() - 1)));
     }
     if dice.chance(params.repeat) {
@@ -182,13 +199,14 @@ fn opinion(params: &Params, dice: &mut Dice) -> Opinion {
         (false, false) => Severity::P3,
     };
     let tagged = severity == Severity::P2 && dice.chance(params.tagged);
-    Opinion { severity, part: dice.below(FILES * PARTS), tagged, undoes: None }
+    Opinion { severity, part: dice.below(FILES * PARTS), tagged, undoes: None, testable: false }
 }
 
 /// A claim that wants undone what was fixed.
 fn undo(code: &mut Code, params: &Params, dice: &mut Dice, fixed: Subject) -> Claim {
     let (part, severity, tagged) = code.about(fixed);
-    code.opinions.push(Opinion { severity, part, tagged, undoes: Some(fixed) });
+    let testable = code.aside.chance(params.testable);
+    code.opinions.push(Opinion { severity, part, tagged, undoes: Some(fixed), testable });
     claim(code, params, dice, Subject::Opinion(code.opinions.len() - 1))
 }
 
@@ -331,7 +349,7 @@ pub(super) fn class(code: &Code, claim: &Claim) -> Class {
 fn undone(code: &Code, subject: Subject) -> Option<Subject> {
     match subject {
         Subject::Opinion(at) => code.opinions[at].undoes,
-        Subject::Defect(_) | Subject::Flake => None,
+        Subject::Defect(_) | Subject::Flake | Subject::Acceptance => None,
     }
 }
 
@@ -340,6 +358,7 @@ fn number_of(subject: Subject) -> usize {
         Subject::Defect(at) => at * 7 + 1,
         Subject::Opinion(at) => at * 11 + 5,
         Subject::Flake => 3,
+        Subject::Acceptance => 4,
     }
 }
 

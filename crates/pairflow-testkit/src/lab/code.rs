@@ -12,23 +12,26 @@ pub(super) const PARTS: usize = 4;
 /// The most that can be known for sure; no look is ever certain.
 const CERTAIN: f64 = 0.99;
 
-/// One of the two models.
+/// One of the models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Model {
     /// Starts as reviewer.
     Claude,
     /// Starts as implementer.
     Codex,
+    /// Only reviews and judges, and only where three agents are configured.
+    Third,
 }
 
 impl Model {
-    /// Both of them.
-    pub(super) const ALL: [Self; 2] = [Self::Claude, Self::Codex];
+    /// The two that every rival has.
+    const BOTH: [Self; 2] = [Self::Claude, Self::Codex];
 
     fn sharp(self, params: &Params) -> f64 {
         match self {
             Self::Claude => params.sharp_claude,
             Self::Codex => params.sharp_codex,
+            Self::Third => params.sharp_third,
         }
     }
 }
@@ -92,6 +95,8 @@ pub(super) enum Subject {
     Opinion(usize),
     /// A check that failed by chance.
     Flake,
+    /// What the acceptance tests show.
+    Acceptance,
 }
 
 /// A true defect.
@@ -102,10 +107,14 @@ pub(super) struct Defect {
     pub tagged: bool,
     /// Whether it makes a required check fail.
     pub fails_check: bool,
+    /// Whether acceptance tests show it that were written from the task alone.
+    pub fails_acceptance: bool,
+    /// Whether a test can be written that fails while it is there.
+    pub testable: bool,
     /// Whether it is still there.
     pub alive: bool,
     /// How likely a look of each model finds it; nothing for a blind spot.
-    sight: [f64; 2],
+    sight: [f64; 3],
 }
 
 /// A claim about nothing.
@@ -116,6 +125,8 @@ pub(super) struct Opinion {
     pub tagged: bool,
     /// What it wants undone.
     pub undoes: Option<Subject>,
+    /// Whether a test could be written that fails if it were right.
+    pub testable: bool,
 }
 
 /// The work, as only the lab knows it.
@@ -131,15 +142,18 @@ pub(super) struct Code {
     pub size: Size,
     /// The mean count of claims about nothing that this task draws from a reviewer.
     pub noise: f64,
+    /// Chance for what no rival looks at, so that every rival gets the same task whatever these figures are.
+    pub aside: Dice,
 }
 
 impl Code {
     /// Draws a task, and the first cut of it.
     pub(super) fn first_cut(params: &Params, dice: &mut Dice, by: Model) -> Self {
+        let aside = dice.aside();
         let size = Size::draw(dice);
         let noise = params.noise * 2.0 * dice.unit();
         let versions = [1; FILES * PARTS];
-        let mut code = Self { defects: Vec::new(), opinions: Vec::new(), versions, changes: 1, size, noise };
+        let mut code = Self { defects: Vec::new(), opinions: Vec::new(), versions, changes: 1, size, noise, aside };
         for severity in [Severity::P0, Severity::P1, Severity::P2, Severity::P3] {
             for _ in 0..dice.poisson(mean(params, severity) * size.defects()) {
                 let part = dice.below(FILES * PARTS);
@@ -154,21 +168,30 @@ impl Code {
         let (severity, part, least) = what;
         let own = dice.unit();
         let shared = [false, dice.chance(params.shared_blind)];
-        let mut sight = [0.0; 2];
-        let mut first = None;
-        for (at, model) in Model::ALL.into_iter().enumerate() {
-            let found = (recall(params, severity) * self.size.recall() * model.sharp(params)).max(least).min(CERTAIN);
+        let mut sight = [0.0; 3];
+        let recall = recall(params, severity) * self.size.recall();
+        let rate = |model: Model, drawn: f64| {
+            let found = (recall * model.sharp(params)).max(least).min(CERTAIN);
             let blind = params.blind.min(1.0) * (1.0 - found);
+            let sees = drawn >= blind && !(model == by && own < params.own_blind);
+            if sees { found / (1.0 - blind) } else { 0.0 }
+        };
+        let mut first = None;
+        for (at, model) in Model::BOTH.into_iter().enumerate() {
             // A blind spot that is shared is one of the first model's.
             let drawn = first.filter(|_| shared[at]).unwrap_or_else(|| dice.unit());
             first = first.or(Some(drawn));
-            let sees = drawn >= blind && !(model == by && own < params.own_blind);
-            sight[at] = if sees { found / (1.0 - blind) } else { 0.0 };
+            sight[at] = rate(model, drawn);
         }
+        let (same, other) = (self.aside.chance(params.third_blind), self.aside.unit());
+        sight[Model::Third as usize] = rate(Model::Third, first.filter(|_| same).unwrap_or(other));
         let fails = if severity.blocks() { params.check_grave } else { params.check_minor };
         let tagged = severity == Severity::P2 && dice.chance(params.tagged);
         let fails_check = dice.chance(fails);
-        self.defects.push(Defect { severity, part, tagged, fails_check, alive: true, sight });
+        let fails_acceptance = self.aside.chance(params.acceptance) && severity.blocks();
+        let testable = self.aside.chance(params.testable);
+        let defect = Defect { severity, part, tagged, fails_check, fails_acceptance, testable, alive: true, sight };
+        self.defects.push(defect);
     }
 
     /// Changes a part of the work, which may break something.
@@ -202,13 +225,31 @@ impl Code {
         match subject {
             Subject::Defect(at) => (self.defects[at].part, self.defects[at].severity, self.defects[at].tagged),
             Subject::Opinion(at) => (self.opinions[at].part, self.opinions[at].severity, self.opinions[at].tagged),
-            Subject::Flake => (0, Severity::P1, false),
+            Subject::Flake | Subject::Acceptance => (0, Severity::P1, false),
         }
     }
 
     /// Whether what a claim is about is a defect that is there.
     pub(super) fn holds(&self, subject: Subject) -> bool {
-        matches!(subject, Subject::Defect(at) if self.defects[at].alive)
+        match subject {
+            Subject::Defect(at) => self.defects[at].alive,
+            Subject::Acceptance => !self.is_accepted(),
+            Subject::Opinion(_) | Subject::Flake => false,
+        }
+    }
+
+    /// Whether acceptance tests that are right pass.
+    pub(super) fn is_accepted(&self) -> bool {
+        self.alive().all(|(_, defect)| !defect.fails_acceptance)
+    }
+
+    /// Whether a test can be written that fails while a claim holds.
+    pub(super) fn is_testable(&self, subject: Subject) -> bool {
+        match subject {
+            Subject::Defect(at) => self.defects[at].testable,
+            Subject::Opinion(at) => self.opinions[at].testable,
+            Subject::Flake | Subject::Acceptance => false,
+        }
     }
 }
 
@@ -245,6 +286,11 @@ impl Dice {
     /// Begins a sequence.
     pub(super) fn new(seed: u64) -> Self {
         Self(Rng::new(seed))
+    }
+
+    /// Begins another sequence beside this one, which goes on as if there were none.
+    pub(super) fn aside(&self) -> Self {
+        Self::new(self.clone().0.number())
     }
 
     /// Returns a number from 0 up to, but not including, 1.
@@ -315,5 +361,23 @@ mod tests {
         assert!((both - 0.548).abs() < 0.01, "{both}");
         let (_, apart) = coverage(&plain.with("shared_blind", 0.0));
         assert!((apart - 0.571).abs() < 0.02, "{apart}");
+    }
+
+    #[test]
+    fn figures_that_no_rival_looks_at_leave_the_tasks_as_they_are() {
+        let (plain, other) = (Params::default(), Params::default().with("third_blind", 1.0).with("testable", 0.0));
+        let mut same_sight = 0;
+        for seed in 0..200 {
+            let cut = |params: &Params| Code::first_cut(params, &mut Dice::new(seed), Model::Codex).defects;
+            for (one, two) in cut(&plain).into_iter().zip(cut(&other)) {
+                assert_eq!((one.severity, one.part, one.fails_check), (two.severity, two.part, two.fails_check));
+                assert_eq!(one.sight[..2], two.sight[..2]);
+                assert!(!two.testable);
+                // What is alike to the first model and not its own is seen as the first model sees it.
+                assert_eq!(two.sight[Model::Third as usize], two.sight[Model::Claude as usize]);
+                same_sight += usize::from(one.sight == two.sight);
+            }
+        }
+        assert!(same_sight > 0);
     }
 }

@@ -17,6 +17,10 @@ pub struct Ran {
     pub questions: u32,
     /// How many of them were about what the agents do not agree on.
     pub quarrels: u32,
+    /// How many of the questions were about something that fails.
+    pub failing_questions: u32,
+    /// How many turns of a judge there were.
+    pub judged: u32,
     /// How many true P0 and P1 were left.
     pub left: u32,
     /// How many true P2 were left.
@@ -99,6 +103,10 @@ pub struct Summary {
     pub questions: Spread,
     /// The shares of runs with no question, one, two, and more.
     pub asked: [f64; 4],
+    /// The shares of runs in which a person was asked about something that fails, and about what the agents do not agree on.
+    pub asked_about: [f64; 2],
+    /// The mean count of turns of a judge.
+    pub judged: f64,
     /// The share of runs in which a person took the work as it was, and of those in which one agent had found it clean.
     pub taken: [f64; 2],
     /// True P0 and P1 left.
@@ -152,6 +160,10 @@ pub struct Lab {
     pub original: Summary,
     /// The real core.
     pub ours: Summary,
+    /// The real core with a thorough review by two models.
+    pub thorough: Summary,
+    /// The real core with a thorough review by three models.
+    pub three: Summary,
     /// P0/P1 left by ours less those left by the original's rules, seed by seed.
     pub difference: Mean,
     /// How many small tasks on which no review claimed a P0, P1 or P2 took more or fewer than two reviews.
@@ -214,6 +226,8 @@ impl Summary {
                 let so_many = runs.iter().filter(|run| (run.questions as usize).min(3) == many).count();
                 so_many as f64 / runs.len().max(1) as f64
             }),
+            asked_about: [share(|run| run.failing_questions > 0), share(|run| run.quarrels > 0)],
+            judged: total(|run| run.judged) / runs.len().max(1) as f64,
             taken: [share(|run| run.taken), share(|run| run.taken && run.one_sided)],
             left: mean(|run| run.left),
             left_p2: mean(|run| run.left_p2),

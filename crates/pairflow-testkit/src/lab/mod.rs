@@ -5,6 +5,7 @@
 //! pairflow, and to the real core. What is left in the work when each of them stops is known here, and only here.
 
 mod agents;
+mod bubble;
 mod code;
 mod measure;
 mod ours;
@@ -14,7 +15,7 @@ mod rivals;
 
 pub use code::{Model, Size};
 pub use measure::{Cause, Lab, Mean, Ran, Spread, Summary};
-pub use ours::ours;
+pub use ours::{Setup, ours};
 pub use params::{BadParams, Params};
 pub use report::{
     Drawn, Gate, Measured, Population, Tried, gates, measure, population, populations, render, render_gates,

@@ -1,34 +1,42 @@
 //! The modelled agents under the real rules: what each says in its turn, and what the person answers.
-//!
-//! The bubble is real; its worktree is only a count of changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pairflow_core::bubble::{
-    BubbleState, Command, Effect, HeadSeen, PassCommand, Phase, Refusal, advance, create, owed,
-};
+use pairflow_core::bubble::{Command, PassCommand, Phase};
 use pairflow_core::facts::{
-    Answers, CheckPlace, Dispute, Explanation, FileChange, Finding, Outcome, Receipt, RowState, Seat, Severity,
-    Snapshot,
+    AcceptanceFile, AcceptanceTests, Answers, Dispute, Finding, FixTest, Judgement, RowState, Ruling, Seat, Severity,
 };
 use pairflow_core::findings::Row;
-use pairflow_core::ids::{AgentId, CommitId, FindingId, Party, TreeId};
-use pairflow_core::log::{Body, Decision, Envelope, Event, Ground, Lifecycle, Pass, QuestionKind, WorkspaceRecord};
-use pairflow_core::respond::handle;
-use pairflow_core::rules::{Check, Rules};
-use pairflow_core::time::{Moment, Timestamp};
+use pairflow_core::ids::FindingId;
+use pairflow_core::log::{Decision, QuestionKind, Reason};
+use pairflow_core::rules::ReviewDepth;
 
-use super::agents::{Answer, Claim, Past, Proof, anchor, answer, class, file_of, fix, look, place, say, takes};
-use super::code::{Code, Dice, FILES, Model, PARTS, Subject};
+use super::agents::{
+    Answer, Claim, Past, Proof, anchor, answer, answer_with_test, class, fix, heed, look, place, say, takes,
+};
+use super::bubble::{ACCEPTANCE, Bubble, fix_test, named, reproducer, tree};
+use super::code::{Code, Defect, Dice, FILES, Model, PARTS, Subject};
 use super::{Cause, Params, Ran};
-use crate::script::broken;
 
 /// A loop that is not over after so many turns never ends.
 const ENDLESS: u32 = 400;
+/// In how many turns that fix findings the brief shows the implementer minor ones.
+const MINOR_FIX_TURNS: u32 = 2;
+
+/// How the real core is set up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setup {
+    /// As by default: two agents.
+    Standard,
+    /// Acceptance tests from the task first, then a first look by both agents, each blind to what the other found.
+    ThoroughTwo,
+    /// The same with a third agent, which reviews and judges.
+    ThoroughThree,
+}
 
 /// Lets the real core decide when the work is done.
-pub fn ours(params: &Params, seed: u64) -> Ran {
-    let mut trial = Trial::begin(params, seed);
+pub fn ours(params: &Params, seed: u64, setup: Setup) -> Ran {
+    let mut trial = Trial::begin(params, seed, setup);
     while trial.ran.turns < ENDLESS {
         let (turn, kind) = match &trial.bubble.state.phase {
             Phase::Running(turn) => (turn.clone(), None),
@@ -42,12 +50,14 @@ pub fn ours(params: &Params, seed: u64) -> Ran {
             continue;
         }
         let since = trial.code.changes;
-        let model = if turn.agent == named(Model::Claude) { Model::Claude } else { Model::Codex };
+        let named_so = |model: &Model| turn.agent == named(*model);
+        let model = [Model::Claude, Model::Codex].into_iter().find(named_so).unwrap_or(Model::Third);
         trial.ran.turns += 1;
         match turn.seat {
             Seat::Implementer => trial.produce(model),
+            Seat::Reviewer if turn.acceptance => trial.write_acceptance(),
             Seat::Reviewer => trial.review(model),
-            Seat::Judge => unreachable!("no policy seats a judge yet"),
+            Seat::Judge => trial.decide_disputes(),
         }
         trial.settle(since);
     }
@@ -64,19 +74,26 @@ struct Trial<'a> {
     /// What each row is about: what was claimed when it was filed.
     about: BTreeMap<FindingId, Subject>,
     /// The parts as each model saw them in its last review, with the round.
-    seen: [Option<(u32, [u32; FILES * PARTS])>; 2],
+    seen: [Option<(u32, [u32; FILES * PARTS])>; 3],
     /// The tree of the last review.
     reviewed: u32,
     /// Rows of which the person has said that they do not hold.
     overruled: BTreeSet<FindingId>,
+    /// How often the person said "continue".
+    continued: u32,
     cut: bool,
 }
 
+/// What an implementer said to a row, and whether it has a test of the fix.
+type Said = (Answer, bool);
+
 impl<'a> Trial<'a> {
-    fn begin(params: &'a Params, seed: u64) -> Self {
+    fn begin(params: &'a Params, seed: u64, setup: Setup) -> Self {
         let mut dice = Dice::new(seed);
         let code = Code::first_cut(params, &mut dice, Model::Codex);
-        let bubble = Bubble::start(&Code { changes: 0, ..code.clone() });
+        let depth = if setup == Setup::Standard { ReviewDepth::Standard } else { ReviewDepth::Thorough };
+        let third = (setup == Setup::ThoroughThree).then(|| named(Model::Third));
+        let bubble = Bubble::start(&Code { changes: 0, ..code.clone() }, depth, third);
         let ran = Ran { size: code.size, quiet: true, ..Ran::default() };
         Self {
             params,
@@ -85,30 +102,56 @@ impl<'a> Trial<'a> {
             bubble,
             ran,
             about: BTreeMap::new(),
-            seen: [None; 2],
+            seen: [None; 3],
             reviewed: 0,
             overruled: BTreeSet::new(),
+            continued: 0,
             cut: false,
         }
     }
 
-    /// Performs what is owed; a check fails by chance now and then.
+    /// Performs what is owed; a check fails by chance now and then. Before the first cut there is only the base.
     fn settle(&mut self, since: u32) {
         let (dice, rate) = (&mut self.dice, self.params.flaky);
-        self.bubble.settle(&self.code, since, || dice.chance(rate));
+        match self.cut {
+            true => self.bubble.settle(&self.code, since, || dice.chance(rate)),
+            false => self.bubble.settle(&Code { changes: 0, ..self.code.clone() }, 0, || false),
+        }
     }
 
-    /// An implementer answers what blocks, and perhaps more, and looks after failing checks. What is answered already is
-    /// answered again only if a command still fails for it.
+    /// The reviewer's agent writes acceptance tests before there is any work. They may be wrong, as any reproducer.
+    fn write_acceptance(&mut self) {
+        let wrong = self.code.aside.chance(self.params.wrong_reproducer);
+        let run = if wrong { format!("{ACCEPTANCE} and more") } else { ACCEPTANCE.to_owned() };
+        let content = format!("artifact://acceptance/{}", "0".repeat(64));
+        let files = vec![AcceptanceFile { path: "tests/acceptance.rs".to_owned(), content }];
+        self.bubble.pass(|pass| PassCommand { acceptance: Some(AcceptanceTests { run, files }), ..pass });
+        self.about.extend(self.bubble.last_names().into_iter().map(|name| (name, Subject::Acceptance)));
+    }
+
+    /// A judge decides each dispute, and is wrong now and then.
+    fn decide_disputes(&mut self) {
+        self.ran.judged += 1;
+        for finding in self.bubble.state.rounds.contested.clone() {
+            let holds = self.about.get(&finding).is_some_and(|subject| self.code.holds(*subject));
+            let upheld = holds != self.dice.chance(self.params.judge_errs);
+            let ruling = if upheld { Ruling::Upheld } else { Ruling::Dismissed };
+            let by = self.bubble.state.phase.turn().expect("a judge decides in its turn").agent.clone();
+            let judgement = Judgement { finding, ruling, reason: "as the code reads".to_owned() };
+            let decided = self.bubble.send(&Command::Judge { by, judgement, key: None });
+            decided.unwrap_or_else(|refusal| panic!("a judgement was refused: {refusal}"));
+        }
+    }
+
+    /// An implementer answers what its brief asks for, perhaps what else the brief shows, and looks after failing checks. What
+    /// is answered already is answered again only if a command still fails for it, or the work came back because of it.
     fn produce(&mut self, model: Model) {
         let mut answers = Answers::default();
         if self.cut {
-            let due = |row: &&Row| row.proven() || !matches!(row.state, RowState::Fixed | RowState::Disputed);
-            let rows = self.bubble.state.ledger.open().filter(due);
-            let rows: Vec<_> = rows.map(|row| (row.id, row.blocks(), row.proven())).collect();
-            for (id, blocks, proven) in rows {
-                if blocks || self.dice.chance(self.params.tempted) {
-                    self.answer(model, (id, proven), &mut answers);
+            let mut said = BTreeMap::new();
+            for (id, asked) in self.shown_rows() {
+                if asked || self.dice.chance(self.params.tempted) {
+                    self.answer(model, id, &mut answers, &mut said);
                 }
             }
             self.fix_checks(model);
@@ -117,27 +160,105 @@ impl<'a> Trial<'a> {
         self.bubble.pass(|pass| pass_with(pass, None, answers));
     }
 
-    fn answer(&mut self, model: Model, row: (FindingId, bool), answers: &mut Answers) {
-        let (id, proven) = row;
-        let Some(subject) = self.about.get(&id).copied() else { return };
-        let said = if self.overruled.contains(&id) {
-            Answer::Disputed
-        } else if proven && self.code.holds(subject) {
-            // A command that fails for a reason leaves nothing to dispute.
-            fix(&mut self.code, self.params, &mut self.dice, model, subject);
-            Answer::Fixed
-        } else {
-            answer(&mut self.code, self.params, &mut self.dice, model, subject)
+    /// The rows that the brief shows, and whether each has to be answered. Of those that do not block it shows P2, and these
+    /// in the first fix turns only.
+    fn shown_rows(&self) -> Vec<(FindingId, bool)> {
+        let state = &self.bubble.state;
+        let objections = state.policy().objections(state.facts(), &[]);
+        let minor = |id: &FindingId| {
+            objections.iter().any(|one| matches!(one, Reason::MinorOpen { findings } if findings.contains(id)))
         };
-        match said {
-            Answer::Fixed => answers.fixed.push(id),
-            Answer::Disputed => answers.disputed.push(Dispute { finding: id, reason: "it is no fault".to_owned() }),
+        let early = state.rounds.round <= 1 + MINOR_FIX_TURNS;
+        let due = |row: &&Row| {
+            let answered = matches!(row.state, RowState::Fixed | RowState::Disputed);
+            row.proven() || self.came_back(row.id) || !answered
+        };
+        let open = state.ledger.open().filter(due);
+        let rows = open.map(|row| (row, row.blocks() || minor(&row.id)));
+        let rows = rows.filter(|(row, asked)| *asked || (early && row.severity == Severity::P2));
+        rows.map(|(row, asked)| (row.id, asked)).collect()
+    }
+
+    /// Whether the work came back because no test shows that this row is fixed.
+    fn came_back(&self, id: FindingId) -> bool {
+        let rounds = &self.bubble.state.rounds;
+        let back = rounds.went_back.as_ref().filter(|_| rounds.returned.is_some());
+        back.is_some_and(|back| {
+            let about = |reason: &Reason| match reason {
+                Reason::FixFails { finding } | Reason::FixNotShown { finding } => *finding == id,
+                _ => false,
+            };
+            back.why.iter().any(about)
+        })
+    }
+
+    /// Answers one row. Two rows about the same fault get the same answer.
+    fn answer(&mut self, model: Model, id: FindingId, answers: &mut Answers, said: &mut BTreeMap<Subject, Said>) {
+        let Some(subject) = self.about.get(&id).copied() else { return };
+        let (said, test) = match said.get(&subject) {
+            Some(said) => *said,
+            None => {
+                let answered = self.answer_row(model, id, subject);
+                said.insert(subject, answered);
+                answered
+            }
+        };
+        if said == Answer::Disputed {
+            return answers.disputed.push(Dispute { finding: id, reason: "it is no fault".to_owned() });
+        }
+        answers.fixed.push(id);
+        let row = self.bubble.state.ledger.get(id);
+        let reproduced = row.is_some_and(|row| row.reproducer_by().is_some() || !row.severity.blocks());
+        match subject {
+            _ if reproduced => {}
+            Subject::Defect(at) if self.code.is_testable(subject) => {
+                let wrong = self.dice.chance(self.params.wrong_reproducer);
+                answers.tests.extend(test.then(|| FixTest { finding: id, command: fix_test(at, wrong) }));
+            }
+            _ => answers.untestable.push(Dispute { finding: id, reason: "it cannot be tested".to_owned() }),
         }
     }
 
-    /// The receipts say which check fails, so the implementer goes for what makes it fail.
+    /// What the implementer says to a row, and whether it has a test of the fix.
+    fn answer_row(&mut self, model: Model, id: FindingId, subject: Subject) -> Said {
+        let Some(row) = self.bubble.state.ledger.get(id) else { return (Answer::Disputed, false) };
+        let (proven, tested) = (row.proven(), row.severity.blocks() && row.reproducer_by().is_none());
+        let came_back = self.came_back(id);
+        let (upheld, decided) = (matches!(row.ruling, Some((Ruling::Upheld, _))), row.must_be_fixed());
+        let (code, params, dice) = (&mut self.code, self.params, &mut self.dice);
+        let holds = code.holds(subject);
+        if subject == Subject::Acceptance {
+            // What the tests show is fixed like a failing check; tests that fail without a fault are disputed.
+            return (if holds { Answer::Fixed } else { Answer::Disputed }, false);
+        }
+        if self.overruled.contains(&id) {
+            return (Answer::Disputed, false);
+        }
+        if upheld {
+            // Whoever decided, the implementer does what it is told, except that it disobeys a judge now and then.
+            if !decided && dice.chance(params.disputes_true) {
+                return (Answer::Disputed, false);
+            }
+            heed(code, params, dice, model, subject);
+        }
+        // A command that fails for a reason leaves nothing to dispute, and neither does what was said to be fixed already.
+        if upheld || (proven && holds) || came_back {
+            // For what somebody else has fixed since, there is a test now.
+            let test = if holds { fix(code, params, dice, model, subject) } else { came_back && !upheld };
+            return (Answer::Fixed, test);
+        }
+        match tested && code.is_testable(subject) {
+            true => answer_with_test(code, params, dice, model, subject),
+            false => (answer(code, params, dice, model, subject), true),
+        }
+    }
+
+    /// The receipts say which check fails, so the implementer goes for what makes it fail. The same holds for what acceptance
+    /// tests show.
     fn fix_checks(&mut self, model: Model) {
-        let failing: Vec<_> = self.code.alive().filter(|(_, defect)| defect.fails_check).map(|(at, _)| at).collect();
+        let accepts = self.bubble.state.ledger.rows.iter().any(Row::is_acceptance);
+        let fails = |defect: &Defect| defect.fails_check || (accepts && defect.fails_acceptance);
+        let failing: Vec<_> = self.code.alive().filter(|(_, defect)| fails(defect)).map(|(at, _)| at).collect();
         for at in failing {
             fix(&mut self.code, self.params, &mut self.dice, model, Subject::Defect(at));
         }
@@ -145,6 +266,7 @@ impl<'a> Trial<'a> {
 
     /// A reviewer looks at the work and at the answers, and says what it saw.
     fn review(&mut self, model: Model) {
+        let blind = self.is_blind();
         self.ran.looks += 1;
         self.reviewed = self.code.changes;
         let (settled, fixed) = (self.subjects(|row| row.settled), self.subjects(|row| row.state == RowState::Fixed));
@@ -154,11 +276,18 @@ impl<'a> Trial<'a> {
         let claims = claims.unwrap_or_default();
         self.ran.quiet &= claims.iter().all(|claim| claim.severity == Severity::P3);
         let mut answers = if looked { self.judge(model, &claims) } else { Answers::default() };
-        let new: Vec<_> = claims.into_iter().filter(|claim| !self.is_open(claim.subject)).collect();
+        let known = |claim: &Claim| self.known_row(claim.subject, model, blind);
+        // A row that is open says it already, unless the reviewer finds it blocking only now.
+        let says_more = |claim: &Claim, row: &Row| row.is_open() && claim.severity.blocks() && !row.severity.blocks();
+        let new = claims.into_iter().map(|claim| (claim, known(&claim).map(|row| (row.id, says_more(&claim, row)))));
+        let new = new.filter(|(_, row)| row.is_none_or(|(_, says_more)| says_more));
+        let (new, repeats): (Vec<_>, Vec<_>) = new.map(|(claim, row)| (claim, row.map(|(id, _)| id))).unzip();
         if new.is_empty() && answers.reopened.is_empty() && answers.retracted.is_empty() {
             answers.confirmed.clear();
         }
-        let findings: Vec<_> = new.iter().map(|claim| self.finding(model, claim)).collect();
+        let findings = new.iter().zip(repeats);
+        let findings: Vec<_> =
+            findings.map(|(claim, repeats)| Finding { repeats, ..self.finding(model, claim) }).collect();
         let severe = findings.iter().any(|finding| finding.severity.blocks());
         self.ran.minor_looks += u32::from(!findings.is_empty() && !severe);
         self.bubble.pass(|pass| pass_with(pass, Some(findings), answers));
@@ -252,50 +381,82 @@ impl<'a> Trial<'a> {
         row.filter(|_| self.dice.chance(self.params.owns_up))
     }
 
-    /// The person says "continue" as often as their patience lasts, and then "accept".
-    ///
-    /// They know nothing that the ledger does not show. Asked about a wish to undo something, they side with what was
-    /// asked for first.
+    /// The person knows nothing that the ledger does not show. Asked about a wish to undo something, they side with what was
+    /// asked for first; about a dispute that a judge decided, with the judge. At the cap they say "continue" as often as
+    /// their patience lasts, and then "accept". Without any patience they accept whatever they are asked.
     fn ask(&mut self, kind: QuestionKind) {
         self.ran.questions += 1;
         // There may be others beside it: a check that fails only in a fresh checkout, say.
-        let question = self.bubble.state.gate.questions.first().map(|open| open.id.clone());
+        let open = self.bubble.state.gate.questions.first();
+        let (question, findings) = open.map(|open| (open.id.clone(), open.findings.clone())).unzip();
+        let reply = |message: &str, decision| Command::Reply {
+            message: message.to_owned(),
+            question: question.clone(),
+            decision,
+            refs: Vec::new(),
+            key: None,
+        };
         if matches!(kind, QuestionKind::Failing | QuestionKind::Differs) {
-            let message = "go by what fails".to_owned();
-            let reply = Command::Reply { message, question, decision: None, refs: Vec::new(), key: None };
-            self.bubble.send(&reply).expect("a question about what fails is answered with words");
+            self.ran.failing_questions += 1;
+            self.bubble
+                .send(&reply("go by what fails", None))
+                .expect("a question about what fails is answered with words");
             return self.settle(self.code.changes);
         }
         assert!(kind.is_tie_break(), "nothing else is asked in the lab: {kind:?}");
         self.ran.quarrels += 1;
-        if kind == QuestionKind::Reversal {
-            let reversals = self.bubble.state.ledger.open().filter(|row| row.state == RowState::Reversal);
-            self.overruled.extend(reversals.map(|row| row.id));
-        }
-        let reply = |decision| Command::Reply {
-            message: "go by the ledger".to_owned(),
-            question: question.clone(),
-            decision: Some(decision),
-            refs: Vec::new(),
-            key: None,
-        };
-        let patient = f64::from(self.ran.quarrels) <= self.params.patience;
-        // What cannot be accepted yet, because a check fails, goes on.
-        if patient || self.bubble.send(&reply(Decision::Accept)).is_err() {
-            self.bubble.send(&reply(Decision::Continue)).expect("a tie-break can always go on");
+        let decision = self.decide_tie(kind, &findings.unwrap_or_default());
+        let decided = self.bubble.send(&reply("go by the ledger", Some(decision)));
+        if decision == Decision::Accept && decided.is_err() {
+            // What cannot be accepted yet, because a check fails, goes on.
+            self.bubble
+                .send(&reply("go by the ledger", Some(Decision::Continue)))
+                .expect("a tie-break can always go on");
+        } else {
+            decided.expect("a tie-break can be decided");
         }
         self.settle(self.code.changes);
     }
 
-    fn subjects(&self, which: impl Fn(&Row) -> bool) -> Vec<Subject> {
-        let rows = self.bubble.state.ledger.rows.iter().filter(|row| which(row));
-        rows.filter_map(|row| self.about.get(&row.id).copied()).collect()
+    fn decide_tie(&mut self, kind: QuestionKind, findings: &[FindingId]) -> Decision {
+        let ledger = &self.bubble.state.ledger;
+        let ruling = findings.iter().find_map(|id| ledger.get(*id)?.ruling.as_ref()).map(|(ruling, _)| *ruling);
+        match (kind, ruling) {
+            _ if self.params.patience <= 0.0 => Decision::Accept,
+            (QuestionKind::Reversal, _) => {
+                let reversals = ledger.open().filter(|row| row.state == RowState::Reversal);
+                self.overruled.extend(reversals.map(|row| row.id));
+                Decision::SideWithImplementer
+            }
+            (QuestionKind::Deadlock, Some(Ruling::Dismissed)) => Decision::SideWithImplementer,
+            (QuestionKind::Deadlock, _) => Decision::SideWithFinding,
+            _ if f64::from(self.continued) < self.params.patience => {
+                self.continued += 1;
+                Decision::Continue
+            }
+            _ => Decision::Accept,
+        }
     }
 
-    /// Whether an open row, or one that the person waived, is about it.
-    fn is_open(&self, subject: Subject) -> bool {
-        let mine = |row: &&Row| self.about.get(&row.id) == Some(&subject);
-        self.bubble.state.ledger.rows.iter().filter(mine).any(|row| row.is_open() || row.state == RowState::Waived)
+    fn subjects(&self, which: impl Fn(&Row) -> bool) -> Vec<Subject> {
+        let rows = self.bubble.state.ledger.rows.iter().filter(|row| which(row));
+        let about = rows.filter_map(|row| self.about.get(&row.id).copied());
+        about.filter(|subject| *subject != Subject::Acceptance).collect()
+    }
+
+    /// The open row about it, or the one that the person waived, if `model` knows it. In a blind look it knows only what it
+    /// has found itself.
+    fn known_row(&self, subject: Subject, model: Model, blind: bool) -> Option<&Row> {
+        let mine = |row: &&Row| self.about.get(&row.id) == Some(&subject) && (!blind || row.by == named(model));
+        let mut mine = self.bubble.state.ledger.rows.iter().filter(mine);
+        mine.find(|row| row.is_open() || row.state == RowState::Waived)
+    }
+
+    /// Whether the next look is one of the first ones, which the agents take without knowing what the others found.
+    fn is_blind(&self) -> bool {
+        let state = &self.bubble.state;
+        let agents = state.rules.agents.all().count() as u32;
+        state.rules.review_depth == ReviewDepth::Thorough && state.rounds.looks < agents
     }
 
     /// The loop is over: what it accepted has to be what was reviewed and checked.
@@ -314,205 +475,6 @@ impl<'a> Trial<'a> {
     }
 }
 
-fn pass_with(
-    pass: pairflow_core::bubble::PassCommand,
-    findings: Option<Vec<Finding>>,
-    answers: Answers,
-) -> pairflow_core::bubble::PassCommand {
-    pairflow_core::bubble::PassCommand { findings, answers, ..pass }
-}
-
-/// No hand-over leaves more debts than this.
-const ENOUGH: usize = 300;
-const BRANCH: &str = "bubble/lab";
-
-/// One bubble and its log.
-pub(super) struct Bubble {
-    pub state: BubbleState,
-    log: Vec<Envelope>,
-    now: Moment,
-}
-
-impl Bubble {
-    /// Creates and starts a bubble whose first turn is open.
-    pub(super) fn start(code: &Code) -> Self {
-        let rules = Rules {
-            base_branch: "main".to_owned(),
-            bubble_branch: BRANCH.to_owned(),
-            checks: vec![Check { name: "test".to_owned(), command: "./test".to_owned() }],
-            ..Rules::default()
-        };
-        let created = Lifecycle::Created {
-            repo: "/repo".to_owned(),
-            task: "# A task of the lab".to_owned(),
-            acceptance_criteria: Vec::new(),
-            rules: Box::new(rules.clone()),
-            confirmed: "explicit".to_owned(),
-            identity: None,
-        };
-        let id = "lab".parse().expect("'lab' is a valid bubble id");
-        let now = Moment { ts: Timestamp::from_millis(1_771_675_200_000), up: 1_000_000 };
-        let mut bubble = Self { state: BubbleState::new(id), log: Vec::new(), now };
-        bubble.append(create(created));
-        bubble.send(&Command::Start { rules: Box::new(rules) }).expect("a new bubble can be started");
-        bubble.settle(code, 0, || false);
-        bubble
-    }
-
-    /// Sends a command, and records what it leads to.
-    pub(super) fn send(&mut self, command: &Command) -> Result<(), Refusal> {
-        self.now.up += 1000;
-        self.now.ts = Timestamp::from_millis(self.now.ts.millis() + 1000);
-        let decided = handle(&self.state, command, self.now)?;
-        self.append(decided.events);
-        Ok(())
-    }
-
-    /// Hands over as an agent does.
-    pub(super) fn pass(&mut self, fill: impl FnOnce(PassCommand) -> PassCommand) {
-        let by = self.state.phase.turn().expect("an agent passes in its turn").agent.clone();
-        let said = || "said".to_owned();
-        let explanation = Some(Explanation { what: said(), why: said(), risks: said(), test_plan: said() });
-        let command = PassCommand::new(by, "handed over", HeadSeen::Branch(BRANCH.to_owned()));
-        let command = PassCommand { explanation, ..command };
-        let passed = self.send(&Command::Pass(fill(command)));
-        passed.unwrap_or_else(|refusal| panic!("a model's hand-over was refused: {refusal}"));
-    }
-
-    /// Pays everything that is owed; `since` is how many changes there were before the turn.
-    /// `flakes` says whether a check that would pass fails by chance.
-    pub(super) fn settle(&mut self, code: &Code, since: u32, mut flakes: impl FnMut() -> bool) {
-        for _ in 0..ENOUGH {
-            let Some(effect) = owed(&self.state).into_iter().next() else { return };
-            let command = self.perform(&effect, code, since, &mut flakes);
-            self.send(&command).unwrap_or_else(|refusal| panic!("{effect:?} was owed, but refused: {refusal}"));
-        }
-        panic!("the bubble still owes something after {ENOUGH} effects: {:?}", owed(&self.state));
-    }
-
-    /// Returns the names that the findings of the last review were given.
-    pub(super) fn last_names(&self) -> Vec<FindingId> {
-        let last = self.log.iter().rev().find_map(|envelope| match &envelope.event.body {
-            Body::Pass(Pass { findings: Some(findings), .. }) => Some(findings),
-            _ => None,
-        });
-        last.into_iter().flatten().filter_map(|finding| finding.id).collect()
-    }
-
-    /// Returns every rule of the log that does not hold.
-    pub(super) fn broken(&self) -> Vec<String> {
-        broken(&self.state, &self.log)
-    }
-
-    fn append(&mut self, events: Vec<Event>) {
-        let count = events.len();
-        for (index, event) in events.into_iter().enumerate() {
-            let seq = self.log.len() as u64 + 1;
-            let id = Envelope::name(seq, self.now);
-            let more = u32::try_from(count - index - 1).expect("a command brings a handful of facts");
-            let envelope = Envelope { seq, id, at: self.now, bubble_id: self.state.id.clone(), more, event };
-            advance(&mut self.state, &envelope);
-            self.log.push(envelope);
-        }
-    }
-
-    fn perform(&self, effect: &Effect, code: &Code, since: u32, flakes: &mut impl FnMut() -> bool) -> Command {
-        let tree = tree(code.changes);
-        match effect {
-            Effect::PrepareWorkspace => Command::WorkspaceReady { workspace: workspace() },
-            Effect::TakeSnapshot { author, .. } => {
-                Command::SnapshotTaken { snapshot: snapshot(code, since, author.clone()) }
-            }
-            Effect::RunCheck { check, place } => {
-                let passes = *place == CheckPlace::Base || (code.checks_pass() && !flakes());
-                let receipt = receipt(&check.name, &check.command, tree, passes);
-                Command::Checked { receipt: Receipt { place: *place, ..receipt } }
-            }
-            Effect::RunReproducer { finding, command } => {
-                let gone = shows(command).is_some_and(|at| !code.defects[at].alive);
-                Command::Reproduced { finding: *finding, receipt: receipt(&finding.to_string(), command, tree, gone) }
-            }
-            Effect::OpenTurn { turn } => Command::TurnReady { turn: *turn, slices: 0 },
-            other => unreachable!("{other:?} is not owed in the lab"),
-        }
-    }
-}
-
-/// The command that fails as long as a defect is there.
-pub(super) fn reproducer(defect: usize) -> String {
-    format!("./shows {defect}")
-}
-
-fn shows(command: &str) -> Option<usize> {
-    command.strip_prefix("./shows ")?.parse().ok()
-}
-
-/// The tree after so many changes; the base before the first.
-pub(super) fn tree(changes: u32) -> TreeId {
-    TreeId(format!("tree{changes}"))
-}
-
-/// The name of a model's agent.
-fn named(model: Model) -> AgentId {
-    let name = match model {
-        Model::Claude => "claude",
-        Model::Codex => "codex",
-    };
-    name.parse().expect("the names of the models are valid")
-}
-
-fn snapshot(code: &Code, since: u32, author: Option<Party>) -> Snapshot {
-    let touched = |file: &usize| (0..PARTS).any(|part| code.versions[file * PARTS + part] > 1);
-    let change = |file: usize| FileChange {
-        path: file_of(file * PARTS),
-        status: 'M',
-        added: Some(code.size.lines()),
-        removed: Some(0),
-    };
-    let changed: Vec<_> = (0..FILES).map(change).collect();
-    let recent = (0..FILES).filter(|file| code.changes != since && touched(file)).map(change).collect();
-    let tree = tree(code.changes);
-    Snapshot {
-        commit: CommitId(format!("snapshot-of-{tree}")),
-        r#ref: format!("refs/pairflow/lab/{tree}"),
-        author,
-        since_last: recent,
-        changed,
-        out_of_scope: Vec::new(),
-        agent_head: None,
-        ignore_changes: Vec::new(),
-        weakened: Vec::new(),
-        whole: None,
-        tree,
-    }
-}
-
-fn receipt(check: &str, command: &str, tree: TreeId, passes: bool) -> Receipt {
-    let outcome = if passes { Outcome::Passed } else { Outcome::Failed { exit: Some(1), timed_out: false } };
-    let (check, command) = (check.to_owned(), command.to_owned());
-    Receipt {
-        check,
-        command,
-        tree,
-        outcome,
-        duration_ms: 10,
-        output: None,
-        tail: String::new(),
-        place: CheckPlace::Checkout,
-    }
-}
-
-fn workspace() -> WorkspaceRecord {
-    WorkspaceRecord {
-        path: "/work/lab".to_owned(),
-        git_dir: "/repo/.git/worktrees/lab".to_owned(),
-        common_dir: "/repo/.git".to_owned(),
-        base: CommitId("base".to_owned()),
-        base_tree: tree(0),
-        port: 4000,
-        ports: 10,
-        setup: None,
-        included: Vec::new(),
-        ground: Ground::default(),
-    }
+fn pass_with(pass: PassCommand, findings: Option<Vec<Finding>>, answers: Answers) -> PassCommand {
+    PassCommand { findings, answers, ..pass }
 }

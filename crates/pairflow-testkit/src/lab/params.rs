@@ -6,7 +6,7 @@ const DEFAULT: &str = include_str!("../../../../lab/params.toml");
 const HARD: &str = include_str!("../../../../lab/hard.toml");
 
 /// The figures that are no shares of one.
-const MEANS: [&str; 7] = ["p0", "p1", "p2", "p3", "noise", "sharp_claude", "sharp_codex"];
+const MEANS: [&str; 8] = ["p0", "p1", "p2", "p3", "noise", "sharp_claude", "sharp_codex", "sharp_third"];
 
 macro_rules! params {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -104,6 +104,16 @@ params! {
     flaky,
     /// How often a claim is called one step more or less severe than it is.
     wrong_severity,
+    /// Share of claims for which a test can be written that fails while they hold.
+    testable,
+    /// How often a judge decides wrongly.
+    judge_errs,
+    /// Share of blocking defects that acceptance tests show which were written from the task alone.
+    acceptance,
+    /// How a third model compares with the rates of one look.
+    sharp_third,
+    /// How often a third model shares what the first one sees or is blind to.
+    third_blind,
     /// How many times a person says "continue" before "accept".
     patience,
 }
@@ -160,7 +170,7 @@ impl Params {
         for name in Self::NAMES.iter().filter(|name| **name != "patience") {
             let factor = (sigma * normal()).exp();
             if let Some(value) = self.named(name) {
-                // Means of counts and the two models' sharpness have no upper bound, shares of one do.
+                // Means of counts and the models' sharpness have no upper bound, shares of one do.
                 let bound = if MEANS.contains(name) { f64::MAX } else { 1.0 };
                 *value = (*value * factor).min(bound);
             }

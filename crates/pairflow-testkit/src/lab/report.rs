@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::code::Dice;
-use super::{Cause, Lab, Mean, Params, Ran, Size, Spread, Summary, naive, original, ours, single};
+use super::{Cause, Lab, Mean, Params, Ran, Setup, Size, Spread, Summary, naive, original, ours, single};
 
 /// Every column of one seed.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +12,8 @@ struct Columns {
     naive: Ran,
     original: Ran,
     ours: Ran,
+    thorough: Ran,
+    three: Ran,
 }
 
 /// One figure at another value, and the result.
@@ -31,7 +33,9 @@ pub fn measure(params: &Params, seeds: u64) -> Lab {
         single: single(params, seed),
         naive: naive(params, seed),
         original: original(params, seed),
-        ours: ours(params, seed),
+        ours: ours(params, seed, Setup::Standard),
+        thorough: ours(params, seed, Setup::ThoroughTwo),
+        three: ours(params, seed, Setup::ThoroughThree),
     });
     let column = |of: fn(&Columns) -> Ran| Summary::of(&all.iter().map(of).collect::<Vec<_>>());
     let odd = |run: &Ran| run.size == Size::Small && run.quiet && run.looks != 2;
@@ -41,6 +45,8 @@ pub fn measure(params: &Params, seeds: u64) -> Lab {
         naive: column(|columns| columns.naive),
         original: column(|columns| columns.original),
         ours: column(|columns| columns.ours),
+        thorough: column(|columns| columns.thorough),
+        three: column(|columns| columns.three),
         difference: difference(&all.iter().map(|columns| (columns.ours, columns.original)).collect::<Vec<_>>()),
         odd_quiet: all.iter().filter(|columns| odd(&columns.ours)).count(),
     }
@@ -88,7 +94,7 @@ pub fn population(params: &Params, drawn: Drawn, number: u64) -> Params {
 pub fn populations(params: &Params, drawn: Drawn, seeds: u64) -> Vec<Population> {
     let one = |number: u64| {
         let params = population(params, drawn, number);
-        let pairs = spread_over_cores(seeds, |seed| (ours(&params, seed), original(&params, seed)));
+        let pairs = spread_over_cores(seeds, |seed| (ours(&params, seed, Setup::Standard), original(&params, seed)));
         let left =
             |of: fn(&(Ran, Ran)) -> u32| Mean::of(&pairs.iter().map(|pair| f64::from(of(pair))).collect::<Vec<_>>());
         Population {
@@ -151,13 +157,19 @@ pub fn gates(measured: &Measured) -> Vec<Gate> {
     let difference = |lab: &Lab| format!("{:+.3} ± {:.3}", lab.difference.mean, lab.difference.half);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let ratio = default.ours.left.mean / default.original.left.mean.max(f64::MIN_POSITIVE);
-    let unsound = |lab: &Lab| lab.ours.checks_fail + lab.ours.unreviewed;
+    let unsound = |lab: &Lab| {
+        [&lab.ours, &lab.thorough, &lab.three].iter().map(|one| one.checks_fail + one.unreviewed).sum::<usize>()
+    };
     let all_unsound = unsound(default) + unsound(hard) + populations.iter().map(|one| one.unsound).sum::<usize>();
     let (needed, worst) = (populations.len() * 32 / 40, populations.len() * 3 / 40);
     let lower = populations.iter().filter(|one| one.difference.mean < 0.0).count();
     let worse = populations.iter().filter(|one| one.difference.lower() > 0.0).count();
+    let least = |lab: &Lab| lab.ours.converged.min(lab.thorough.converged).min(lab.three.converged);
     let raised = hasty.ours.left.mean - default.ours.left.mean;
     let (ours, theirs) = (default.ours.turns, default.original.turns);
+    let (two, three) = (&default.thorough, &default.three);
+    let [of_two, of_three] = [two, three].map(|one| one.left.mean / default.original.left.mean.max(f64::MIN_POSITIVE));
+    let slowest = two.turns.p90.max(three.turns.p90);
     vec![
         gate(
             "Q1 P0/P1 left, ours less the original's: upper 95 % bound <= 0, default and hard",
@@ -192,14 +204,22 @@ pub fn gates(measured: &Measured) -> Vec<Gate> {
             ours.median <= theirs.median && ours.p90 <= theirs.p90 + 1,
         ),
         gate(
+            "T1 thorough: P0/P1 left <= 0.75 x the original's with two models, <= 0.65 x with three; p90 turns <= + 3",
+            format!(
+                "{of_two:.3} x and {of_three:.3} x; p90 {}, {} against {}",
+                two.turns.p90, three.turns.p90, theirs.p90
+            ),
+            of_two <= 0.75 && of_three <= 0.65 && slowest <= theirs.p90 + 3,
+        ),
+        gate(
             "small tasks on which no review claims P0-P2 take exactly 2 reviews",
             format!("{} do not", default.odd_quiet),
             default.odd_quiet == 0,
         ),
         gate(
             "every run converges",
-            format!("{} and {}", percent(default.ours.converged), percent(hard.ours.converged)),
-            default.ours.converged.min(hard.ours.converged) > 1.0 - f64::EPSILON,
+            format!("{} and {}", percent(least(default)), percent(least(hard))),
+            least(default).min(least(hard)) > 1.0 - f64::EPSILON,
         ),
     ]
 }
@@ -211,6 +231,8 @@ pub fn render(lab: &Lab) -> String {
         ("naive loop", &lab.naive),
         ("the original's rules", &lab.original),
         ("pairflow, strict", &lab.ours),
+        ("thorough, two models", &lab.thorough),
+        ("thorough, three models", &lab.three),
     ];
     let mut text = String::from(
         "| | P0/P1 left (mean ± 95 %) | runs with any left | P2 left | looks: median, p90, worst | agent turns: median, \
@@ -227,6 +249,13 @@ pub fn render(lab: &Lab) -> String {
         lab.naive.minor_looks * 100.0,
         lab.original.minor_looks * 100.0,
         lab.ours.minor_looks * 100.0
+    );
+    let asked = lab.ours.asked_about.map(|share| format!("{:.1} %", share * 100.0)).join(", ");
+    let _ = writeln!(
+        text,
+        "Runs of ours that ask about something that fails, about what the agents do not agree on: {asked}. Turns of a judge \
+         per task: {:.2}.",
+        lab.ours.judged
     );
     let causes =
         Cause::ALL.iter().zip(lab.ours.causes).map(|((_, name), share)| format!("{name} {:.1} %", share * 100.0));
@@ -265,18 +294,20 @@ pub fn render_populations(populations: &[Population]) -> String {
 /// What each figure is worth.
 pub fn render_sensitivity(base: &Lab, tried: &[Tried]) -> String {
     let mut text = String::from(
-        "| figure | x | P0/P1 left | the original's | difference | turns: median, p90 | the original's | asks a person |\n\
-         |---|---|---|---|---|---|---|---|\n",
+        "| figure | x | P0/P1 left | the original's | difference | thorough, two | thorough, three | turns: median, p90 | \
+         the original's | asks a person |\n|---|---|---|---|---|---|---|---|---|---|\n",
     );
     let mut line = |name: &str, factor: f64, lab: &Lab| {
         let (ours, original) = (&lab.ours, &lab.original);
         let _ = writeln!(
             text,
-            "| {name} | {factor} | {:.3} | {:.3} | {:+.3} ± {:.3} | {}, {} | {}, {} | {:.1} % |",
+            "| {name} | {factor} | {:.3} | {:.3} | {:+.3} ± {:.3} | {:.3} | {:.3} | {}, {} | {}, {} | {:.1} % |",
             ours.left.mean,
             original.left.mean,
             lab.difference.mean,
             lab.difference.half,
+            lab.thorough.left.mean,
+            lab.three.left.mean,
             ours.turns.median,
             ours.turns.p90,
             original.turns.median,

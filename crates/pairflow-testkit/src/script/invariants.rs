@@ -7,7 +7,7 @@ use pairflow_core::bubble::{
     BubbleState, KEYS_KEPT, Phase, Recomputed, SUMMARIES_KEPT, Stage, VerdictStand, advance, next_deadline, owed,
     recompute, recompute_verdicts,
 };
-use pairflow_core::facts::{FileChange, Outcome, Severity};
+use pairflow_core::facts::{FileChange, Outcome, Ruling, Severity};
 use pairflow_core::findings::{CHANGES_KEPT, ROWS_KEPT};
 use pairflow_core::ids::{AgentId, FindingId, MsgId, Party, TreeId};
 use pairflow_core::log::{
@@ -185,8 +185,10 @@ fn commit_was_approved(log: &[Envelope]) -> bool {
 #[derive(Default)]
 struct Shown {
     tree: Option<TreeId>,
-    /// Who reviewed this tree without a blocking finding.
+    /// Who reviewed this tree without a blocking finding. It holds while the tree is the same.
     clean: Vec<AgentId>,
+    /// Whether the last review of this tree had a blocking finding: whatever became of it, another look is needed.
+    contradicted: bool,
     /// How many reviews there were in all.
     looks: u64,
     /// The fewest that the newest tree needs.
@@ -203,6 +205,9 @@ struct Shown {
     failing: BTreeSet<FindingId>,
     /// The findings that the person waived.
     waived: BTreeSet<FindingId>,
+    /// The findings that a judge or the person dismissed, and those of them that no command has opened again.
+    ruled_out: BTreeSet<FindingId>,
+    dismissed: BTreeSet<FindingId>,
     questions: BTreeMap<MsgId, (QuestionKind, Vec<FindingId>)>,
     understood: Option<TreeId>,
 }
@@ -249,12 +254,21 @@ impl Shown {
         let looks = self.looks + u64::from(claims.is_some());
         let reviews: Vec<_> = self.clean.iter().chain(claims).collect();
         let agents: BTreeSet<_> = reviews.iter().collect();
+        let last = claims.is_some() || !self.contradicted;
         let enough = agents.len() >= 2 || (state.rules.agents.same_model() && reviews.len() >= 2);
-        enough && looks >= self.needed.max(u64::from(state.rules.min_looks))
+        last && enough && looks >= self.needed.max(u64::from(state.rules.min_looks))
     }
 
     fn blocks(&self, id: FindingId) -> bool {
-        self.worst.get(&id).is_some_and(|severity| severity.blocks()) && !self.waived.contains(&id)
+        self.worst.get(&id).is_some_and(|severity| severity.blocks())
+            && !self.waived.contains(&id)
+            && !self.dismissed.contains(&id)
+    }
+
+    fn dismiss(&mut self, findings: impl IntoIterator<Item = FindingId>) {
+        let findings: Vec<_> = findings.into_iter().collect();
+        self.ruled_out.extend(findings.iter().copied());
+        self.dismissed.extend(findings);
     }
 
     fn see(&mut self, envelope: &Envelope) {
@@ -287,6 +301,7 @@ impl Shown {
         if self.tree.as_ref() != Some(tree) {
             if !base_only {
                 self.clean.clear();
+                self.contradicted = false;
             }
             self.passed.clear();
             self.tree = Some(tree.clone());
@@ -297,23 +312,35 @@ impl Shown {
         for id in &pass.answers.retracted {
             self.failing.remove(id);
         }
-        let Some(findings) = pass.findings.as_ref() else { return };
+        if let Some(judgement) = pass.judgement.as_ref().filter(|one| one.ruling == Ruling::Dismissed) {
+            // Only a person dismisses a P0.
+            let severe = self.worst.get(&judgement.finding) == Some(&Severity::P0);
+            self.dismiss(Some(judgement.finding).filter(|_| !severe));
+        }
+        let Some(findings) = &pass.findings else { return };
         for (id, severity) in findings.iter().filter_map(|finding| Some((finding.id?, finding.severity))) {
             let worst = self.worst.entry(id).or_insert(severity);
             if severity.blocks() && severity < *worst {
                 // What was waived was less than what is claimed now.
                 self.waived.remove(&id);
             }
+            let exceeds = severity.blocks() && severity < *worst;
             *worst = severity.min(*worst);
+            if exceeds {
+                self.dismissed.remove(&id);
+            }
+        }
+        for id in findings.iter().filter(|one| one.reproducer.is_some()).filter_map(|one| one.id) {
+            mark(&mut self.dismissed, &id, false);
         }
         let named = findings.iter().filter_map(|finding| finding.id).chain(pass.answers.reopened.iter().copied());
         let blocked = named.into_iter().any(|id| self.blocks(id));
         if pass.acceptance || findings.iter().any(|finding| finding.blocker) {
-            // Neither an implementer's hand-over nor acceptance tests are a review.
+            // Neither an implementer's hand-over is a review, nor tests that are written before there is any work.
             return;
         }
         self.looks += 1;
-        // A later review of the same tree that is not clean takes nothing from an earlier one; what it found stays open.
+        self.contradicted = blocked;
         if !blocked {
             self.clean.push(by.clone());
         }
@@ -333,7 +360,11 @@ impl Shown {
             Evidence::Receipt { receipt } => mark(&mut self.passed, &receipt.check, receipt.outcome.passed()),
             Evidence::NotAvailable { check, .. } => mark(&mut self.passed, check, true),
             Evidence::Reproduced { finding, receipt } => {
-                mark(&mut self.failing, finding, matches!(receipt.outcome, Outcome::Failed { .. }));
+                let fails = matches!(receipt.outcome, Outcome::Failed { .. });
+                mark(&mut self.failing, finding, fails);
+                if !fails && self.ruled_out.contains(finding) {
+                    self.dismissed.insert(*finding);
+                }
             }
             // What the test of a fix shows is for the reviewer; it closes nothing.
             Evidence::FixTested { .. } => {}
@@ -360,11 +391,12 @@ impl Shown {
     }
 
     fn answered(&mut self, question: Option<&MsgId>, reply: &Reply) {
-        let Some((kind, findings)) = question.and_then(|id| self.questions.remove(id)) else { return };
-        match reply.decision {
-            Some(Decision::Accept) if kind == QuestionKind::Comprehension => self.understood.clone_from(&self.tree),
-            Some(Decision::SideWithImplementer) => self.waived.extend(findings),
-            _ => {}
+        let (kind, findings) = question.and_then(|id| self.questions.remove(id)).unzip();
+        if reply.decision == Some(Decision::SideWithImplementer) {
+            self.dismiss(findings.unwrap_or_default());
+        }
+        if kind == Some(QuestionKind::Comprehension) && reply.decision == Some(Decision::Accept) {
+            self.understood.clone_from(&self.tree);
         }
     }
 }

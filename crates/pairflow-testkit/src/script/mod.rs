@@ -28,6 +28,7 @@ mod lines;
 mod panes;
 mod run;
 mod samples;
+mod words;
 mod world;
 
 pub use document::{documented_moves, every_command, state_machine};

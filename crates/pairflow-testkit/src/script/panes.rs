@@ -13,9 +13,9 @@ use pairflow_core::bubble::{Command, Hindrance};
 use pairflow_core::ids::AgentId;
 use pairflow_core::time::Timestamp;
 
-use super::lines::Words;
 use super::lines::millis;
 use super::run::{ScriptRun, Sent};
+use super::words::Words;
 
 impl ScriptRun {
     /// What an agent's program does.

@@ -349,6 +349,9 @@ impl Life {
             return Err("the verified log tells another state".to_owned());
         }
         self.tally.count(ended_in(&self.witness.state));
+        if !self.witness.state.gate.escaped.is_empty() {
+            self.tally.count("lives with a defect found later");
+        }
         Ok(())
     }
 

@@ -61,8 +61,9 @@ fn running() -> SimDisk {
 #[test]
 fn simulated_lives_with_crashes_anywhere_keep_every_promise() {
     let tally = run(Seeds { first: 0, count: 50, steps: 100, threads: 2 }).unwrap_or_else(|broken| panic!("{broken}"));
-    for happened in ["power losses", "processes killed", "rivals that were faster", "lives ended DONE", "caches harmed"]
-    {
+    let acts = ["power losses", "processes killed", "rivals that were faster", "caches harmed"];
+    let ends = ["lives ended DONE", "lives with a defect found later"];
+    for happened in acts.into_iter().chain(ends) {
         assert!(tally.of(happened) > 0, "{happened}:\n{tally}");
     }
 }

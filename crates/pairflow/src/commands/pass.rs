@@ -287,9 +287,9 @@ fn answers(args: &PassArgs, declared: &Declared) -> Result<Answers, CommandError
     let disputed = disputed.map(|(finding, reason)| Dispute { finding: *finding, reason: reason.clone() }).collect();
     let (confirmed, reopened) = (declared.confirm.clone(), declared.reopen.clone());
     let retracted = declared.retract.clone();
-    let said = |all: &[(FindingId, String)]| all.to_vec().into_iter();
-    let tests = said(&args.answer.tests).map(|(finding, command)| FixTest { finding, command }).collect();
-    let untestable = said(&args.answer.untestable).map(|(finding, reason)| Dispute { finding, reason }).collect();
+    let tests = args.answer.tests.iter().cloned().map(|(finding, command)| FixTest { finding, command }).collect();
+    let untestable =
+        args.answer.untestable.iter().cloned().map(|(finding, reason)| Dispute { finding, reason }).collect();
     Ok(Answers { fixed: fixed.clone(), disputed, confirmed, reopened, retracted, tests, untestable })
 }
 

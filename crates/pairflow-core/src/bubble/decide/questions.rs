@@ -98,7 +98,7 @@ pub(crate) fn reply(state: &BubbleState, turn: &Turn, command: &Command) -> Resu
         return Err(Refusal::UnnamedPermission { bubble: state.id.clone(), question: asked.id.clone() });
     }
     let sides = decision.and_then(Decision::ruling).is_some();
-    if sides && !(asked.kind.is_tie_break() && !asked.findings.is_empty()) {
+    if sides && (!asked.kind.is_tie_break() || asked.findings.is_empty()) {
         return Err(Refusal::NoDecision);
     }
     let mut event = answer(state, turn, asked, Reply { message: message.clone(), decision: *decision });

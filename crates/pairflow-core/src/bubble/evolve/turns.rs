@@ -251,6 +251,9 @@ pub(super) fn judged(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
 
 /// Gives the turn to whom the verdict says.
 fn go_on(state: &mut BubbleState, verdict: &Verdict, at: Moment) {
+    if matches!(verdict.on, Judged::Review { .. }) {
+        state.rounds.contradicted = verdict.clean.is_none();
+    }
     match &verdict.clean {
         Some(review) => state.rounds.streak.push(review.clone()),
         None if verdict.keeps_clean => {}

@@ -79,7 +79,9 @@ impl Policy for Strict {
     }
 
     fn reviews_suffice(&self, facts: Facts<'_>) -> bool {
-        agents_suffice(facts) && facts.looks >= looks_needed(facts)
+        // Clean reviews hold although a later one objected, but what became of that needs another look.
+        let contradicted = facts.rounds.contradicted && facts.looks == facts.rounds.looks;
+        !contradicted && agents_suffice(facts) && facts.looks >= looks_needed(facts)
     }
 
     fn objections(&self, facts: Facts<'_>, later: &[Waivable]) -> Vec<Reason> {
@@ -163,7 +165,8 @@ fn agents_suffice(facts: Facts<'_>) -> bool {
     second || (facts.rules.agents.same_model() && streak.len() >= 2)
 }
 
-/// How many looks the work needs: the larger and the riskier it is, the more. Configuration can only add to that.
+/// How many looks the work needs: the larger and the riskier it is, the more. Configuration can only add to that, and a
+/// thorough review has a first look by every agent.
 fn looks_needed(facts: Facts<'_>) -> u32 {
     let size = facts.evidence.snapshot.as_ref().map_or(ChangeSize::Small, |snapshot| snapshot.size());
     let needed = match size {
@@ -172,7 +175,8 @@ fn looks_needed(facts: Facts<'_>) -> u32 {
         ChangeSize::Medium => 3,
         ChangeSize::Large => 4,
     };
-    needed.max(facts.rules.min_looks)
+    let blind = if facts.rules.review_depth == ReviewDepth::Thorough { facts.rules.agents.all().count() } else { 0 };
+    needed.max(facts.rules.min_looks).max(blind as u32)
 }
 
 /// Whether some agents have taken their first look at the newest tree, and others have not.

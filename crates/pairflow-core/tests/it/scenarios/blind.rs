@@ -62,15 +62,14 @@ fn of_three_agents_the_last_one_is_shown_neither_of_the_other_looks() {
 }
 
 #[test]
-fn a_failing_reproducer_of_the_first_look_does_not_cut_the_others_short() {
+fn a_reproducer_of_the_first_look_sends_the_work_back_after_the_last_one() {
     let mut play = handed_over("codex claude");
-    play.line("claude: pass P1 'no rollback' by './repro'");
+    play.line("claude: pass P1 'no rollback' by 'sh rollback.sh'");
     let turn = play.state.phase.turn().unwrap();
-    assert_eq!((turn.agent.as_str(), turn.seat), ("codex", Seat::Reviewer), "{:?}", play.lines);
-    assert_eq!(play.state.rounds.round, 1);
+    assert_eq!((turn.seat, turn.agent.as_str()), (Seat::Reviewer, "codex"), "{:?}", play.lines);
+    assert_eq!(hidden(&play.state, "codex"), ["F1"]);
+    assert!(!read_by(&play, "codex").contains("does not count"));
     play.line("codex: pass clean");
     let turn = play.state.phase.turn().unwrap();
-    assert_eq!((turn.agent.as_str(), turn.seat), ("codex", Seat::Implementer), "{:?}", play.lines);
-    let told = read_by(&play, "codex");
-    assert!(!told.contains("does not count"), "both looks count: {told}");
+    assert_eq!((turn.seat, turn.agent.as_str()), (Seat::Implementer, "codex"), "{:?}", play.lines);
 }

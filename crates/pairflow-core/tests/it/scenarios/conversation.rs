@@ -139,3 +139,32 @@ fn records_that_name_no_seat_are_understood_by_their_turn() {
         state.presence.sessions
     );
 }
+
+#[test]
+fn a_judge_begins_anew_and_nobody_goes_on_where_it_has_judged() {
+    for mode in ["", "given persistent"] {
+        let mut play = play(&format!(
+            "given panes
+             {mode}
+             start
+             codex: runs 's1'
+             codex: reads
+             codex edits a.rs
+             codex: pass
+             claude: runs 'c1'
+             claude: reads
+             claude: pass P1 'no rollback'
+             codex: reads
+             codex: pass disputes F1 'there is one in b.rs'
+             claude: runs 'c1'
+             claude: reads
+             claude: pass reopens F1"
+        ));
+        assert_eq!(next(&play), turn("claude judge", false, None), "{mode}: {:#?}", play.lines);
+        play.line("claude: runs 'c2'");
+        assert_eq!(next(&play), turn("claude judge", true, Some("c2")), "{mode}");
+        play.line("claude: reads");
+        play.line("claude: dismisses F1 'there is one'");
+        assert_eq!(next(&play), turn("claude reviewer", false, None), "{mode}: {:#?}", play.lines);
+    }
+}

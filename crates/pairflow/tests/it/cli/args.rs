@@ -285,6 +285,7 @@ fn every_command_explains_itself_with_an_example() {
     explained::<home::HomeArgs>("home");
     explained::<inbox::InboxArgs>("inbox");
     explained::<init::InitArgs>("init");
+    explained::<judge::JudgeArgs>("judge");
     explained::<list::ListArgs>("list");
     explained::<log::LogArgs>("log");
     explained::<reference::ManArgs>("man");

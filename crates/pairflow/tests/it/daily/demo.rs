@@ -59,6 +59,27 @@ fn the_demo_shows_the_whole_journey_and_leaves_nothing() {
 }
 
 #[test]
+fn a_thorough_demo_shows_tests_independent_looks_and_a_judge() {
+    let home = home();
+    let ran = home.pairflow(&["demo", "--thorough"]).ok();
+    for shown in [
+        "claude    writes acceptance tests (F1)",
+        "sends the work back to codex before a review: the reproducer of F1 still fails",
+        "reproducer of F2 failed",
+        "(F4)",
+        "F3 disputed",
+        "test of the fix of F4 fails without it and passes with it",
+        "F3 reopened",
+        "opens the turn of claude, judge",
+        "reviewed clean by claude and codex",
+        "lines of the log are valid.",
+    ] {
+        assert!(ran.stdout.contains(shown), "{shown}:\n{}", ran.stdout);
+    }
+    assert!(is_empty(&tmp(&home)));
+}
+
+#[test]
 fn the_demo_touches_nothing_of_the_person() {
     let home = home();
     std::fs::remove_dir_all(home.root().join("config/pairflow")).unwrap();

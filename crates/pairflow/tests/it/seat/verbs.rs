@@ -52,7 +52,7 @@ fn story(home: &Home, say: &dyn Fn(&str, &[&str]) -> Ran) -> Vec<String> {
     told.push(say("claude", &["pass", "--summary", "other", "--findings", "review.json", "--key", "k1"]));
     home.wait_for_turn("b1", "codex");
     write("done.txt", "done\n");
-    told.push(say("codex", &["pass", "--summary", "mended", "--fixed", "F1"]));
+    told.push(say("codex", &["pass", "--summary", "corrected", "--fixed", "F1", "--test", "F1=grep -q done done.txt"]));
     home.wait_for_turn("b1", "claude");
     told.push(say("claude", &["converged", "--summary", "done"]));
     told.push(say("claude", &["pass", "--summary", "fine", "--finding", "P3:terse"]));

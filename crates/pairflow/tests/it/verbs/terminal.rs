@@ -172,8 +172,11 @@ fn long_work(home: &Home) {
         "wrote the file with all the lines that were asked for, and then looked at each of them again to be sure";
     codex.pairflow(&["pass", "--summary", summary]).ok();
     home.wait_for_turn("b1", "claude");
-    claude.pairflow(&["pass", "--summary", "fine", "--no-findings", "--reviewed", "1,2"]).ok();
-    home.wait_for_turn("b1", "codex");
+    // Long work needs four looks.
+    for (agent, next) in [(&claude, "codex"), (&codex, "claude"), (&claude, "codex")] {
+        agent.pairflow(&["pass", "--summary", summary, "--no-findings", "--reviewed", "1,2"]).ok();
+        home.wait_for_turn("b1", next);
+    }
     let explanation = home.root().join("explanation.md");
     std::fs::write(&explanation, "## What changed\nx\n## Why\nx\n## Risks\nx\n## Manual test plan\nx\n").unwrap();
     let explain = explanation.display().to_string();

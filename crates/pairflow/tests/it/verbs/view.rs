@@ -126,7 +126,7 @@ fn without_a_terminal_it_is_shown_once() {
     handed_over(&home, "b1");
     for args in [&["--width", "80", "--height", "24"][..], &["--once", "--width", "80", "--height", "24"]] {
         let shown = home.pairflow(&[&["view", "--id", "b1"], args].concat()).ok().stdout;
-        assert!(shown.starts_with("b1  RUNNING  round 1 of 8, 0 looks\nWrite done.txt\n"), "{shown}");
+        assert!(shown.starts_with("b1  RUNNING  round 1 of 8, 0 of 2 looks\nWrite done.txt\n"), "{shown}");
         assert!(shown.contains("\nTurn      claude as reviewer since "), "{shown}");
         assert!(shown.contains("\nAgents    codex   implementer  waits for its turn\n"), "{shown}");
         assert!(shown.contains(" codex    hands over: first cut\n"), "{shown}");
