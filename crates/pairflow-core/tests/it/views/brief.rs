@@ -298,7 +298,9 @@ fn handed_over(words: &[String], by: &str, seat: Seat) -> PassCommand {
         let mut value = || rest.next().unwrap_or_else(|| panic!("{option} has no value")).as_str();
         let said = || "said".to_owned();
         match option.as_str() {
-            "--id" | "--summary" | "--reason" | "--run" => drop(value()),
+            "--id" | "--summary" | "--reason" | "--run" => {
+                let _ = value();
+            }
             "--fixed" => pass.answers.fixed.push(id(value())),
             "--test" => pass.answers.tests.push(FixTest { finding: of(value()), command: "cargo test x".to_owned() }),
             "--untestable" => pass.answers.untestable.push(Dispute { finding: of(value()), reason: said() }),

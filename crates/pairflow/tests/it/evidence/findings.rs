@@ -29,13 +29,17 @@ fn a_finding_is_one_row_from_its_filing_to_its_confirmation() {
     let row = &findings(&home, "b1")[0];
     assert_eq!((&row["id"], &row["state"], &row["anchor"]), (&json!("F1"), &json!("open"), &json!("done")));
     let brief = std::fs::read_to_string(codex.var("PAIRFLOW_BRIEF").unwrap()).unwrap();
-    assert!(brief.contains("F1 P1 says nothing of failure in done.txt:1") && brief.contains("say so"), "{brief}");
+    assert!(brief.contains("F1 P1 done.txt:1 says nothing of failure") && brief.contains("say so"), "{brief}");
 
     codex.write("done.txt", "done, or failed\n");
-    codex.pairflow(&["pass", "--summary", "says so now", "--fixed", "F1"]).ok();
+    let fixed = ["pass", "--summary", "says so now", "--fixed", "F1", "--test", "F1=grep -q failed done.txt"];
+    codex.pairflow(&fixed).ok();
     home.wait_for_turn("b1", "claude");
-    assert_eq!(findings(&home, "b1")[0]["state"], "fixed");
-    assert_eq!(findings(&home, "b1")[0]["open"], true);
+    let row = &findings(&home, "b1")[0];
+    assert_eq!(
+        (&row["state"], &row["open"], &row["fix_evidence"]["shown"]),
+        (&json!("fixed"), &json!(true), &json!(true))
+    );
     claude.pairflow(&["pass", "--summary", "better", "--confirm", "F1", "--finding", "P3:naming"]).ok();
     home.wait_for_turn("b1", "codex");
     let rows = findings(&home, "b1");
