@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::facts::{Certificate, CheckPlace, CheckStand, CleanReview, Explanation, RowStand, RowState, Severity};
+use crate::facts::{
+    Certificate, CheckPlace, CheckStand, CleanReview, Explanation, RowStand, RowState, Severity, Snapshot,
+};
 use crate::findings::{Fix, FixStand, Ledger, ReproducerState, Row};
 use crate::gates::is_test_file;
 use crate::ids::{AgentId, BubbleId, FindingId, Party, TreeId};
@@ -130,10 +132,14 @@ impl<'a> Facts<'a> {
         self.ledger.open().filter(minor).map(|row| row.id).collect()
     }
 
-    /// Whether the work changes a file in which the person sees a risk.
+    /// Whether the work changes a file in which the person sees a risk. Where not all files are listed, it may.
     pub fn is_risky(self) -> bool {
         let here = |path: &String| self.rules.risk.iter().any(|glob| fast_glob::glob_match(glob, path));
-        self.evidence.snapshot.iter().flat_map(|snapshot| &snapshot.changed).any(|file| here(&file.path))
+        let risky = |snapshot: &Snapshot| {
+            let unlisted = snapshot.whole.is_some() && !self.rules.risk.is_empty();
+            unlisted || snapshot.changed.iter().any(|file| here(&file.path))
+        };
+        self.evidence.snapshot.as_ref().is_some_and(risky)
     }
 
     /// Returns what pairflow ran itself and keeps the newest tree from being accepted.

@@ -75,6 +75,11 @@ fn a_change_of_thousands_of_files_goes_the_whole_way() {
     let explanation = codex.explanation();
     let clean = ["pass", "--summary", "fine", "--no-findings", "--reviewed", &all, "--explain", &explanation];
     codex.pairflow(&clean).ok();
+    // A large change needs four looks.
+    home.wait_for_turn("x", "claude");
+    claude.pairflow(&["pass", "--summary", "still fine", "--no-findings", "--reviewed", &all]).ok();
+    home.wait_for_turn("x", "codex");
+    codex.pairflow(&["pass", "--summary", "still fine", "--no-findings", "--reviewed", &all]).ok();
     home.wait_for_state("x", "READY_FOR_APPROVAL");
     let package = artifact(&home, "x", "done-package.md");
     assert!(package.contains("6500 files changed") && package.contains("and 5500 more"), "the whole list is named");

@@ -90,7 +90,7 @@ fn a_second_review_begins_with_what_changed_since_the_first() {
     claude.pairflow(&["pass", "--summary", "one thing", "--finding", "P1:no newline"]).ok();
     home.wait_for_turn("b1", "codex");
     codex.write("more.txt", "more\n");
-    codex.pairflow(&["pass", "--summary", "second", "--fixed", "F1"]).ok();
+    codex.pairflow(&["pass", "--summary", "second", "--fixed", "F1", "--test", "F1=test -f more.txt"]).ok();
     home.wait_for_turn("b1", "claude");
     let text = brief(&home, "claude");
     let (_, since) = text.split_once("\n## The difference since your last review (round 1)\n").unwrap();

@@ -66,8 +66,9 @@ fn answers_belong_to_their_seat_and_to_open_rows() {
     assert_eq!(findings(&home, "b1")[0]["state"], "disputed");
     let reopened = claude.pairflow(&["pass", "--summary", "x", "--reopen", "F1"]).ok();
     assert!(!reopened.stdout.contains("Still open although answered"), "{reopened:?}");
-    home.wait_for_turn("b1", "codex");
     assert_eq!(findings(&home, "b1")[0]["state"], "reopened");
+    home.wait_for_turn("b1", "claude");
+    assert_eq!(home.status("b1")["active_role"], "judge", "a disputed P1 on which the reviewer insists is judged");
 }
 
 #[test]
@@ -136,6 +137,8 @@ fn a_reproducer_that_cannot_work_is_taken_back_by_its_author() {
         "pytest is not installed",
         "--fixed",
         "F2",
+        "--untestable",
+        "F2=the runner is missing",
     ];
     codex.pairflow(&dispute).ok();
     home.wait_for_turn("b1", "claude");
@@ -401,7 +404,7 @@ fn test_and_typecheck_are_run_by_pairflow_on_the_tree_and_kept_for_every_round()
     claude.pairflow(&["pass", "--summary", "x", "--finding", "P1:unclear"]).ok();
     home.wait_for_turn("b1", "codex");
     codex.write("sub/more.txt", "x\n");
-    codex.pairflow(&["pass", "--summary", "clear", "--fixed", "F1"]).ok();
+    codex.pairflow(&["pass", "--summary", "clear", "--fixed", "F1", "--untestable", "F1=a comment"]).ok();
     home.wait_for_turn("b1", "claude");
     assert!(round(2).contains("== test: passed") && round(2).contains("== typecheck: passed"));
 }

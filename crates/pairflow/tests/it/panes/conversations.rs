@@ -60,9 +60,9 @@ act() {
   case $agent-$seat-$round in
     codex-implementer-1) briefed; echo one >work.txt; pairflow pass --summary 'first cut' ;;
     codex-reviewer-1) pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
-    claude-implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
+    claude-implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 --test 'F1=grep -q two work.txt' ;;
     claude-reviewer-2) pairflow pass --summary 'read it' --finding 'P1:too slow' ;;
-    codex-implementer-3) gate go; echo three >work.txt; pairflow pass --summary 'faster' --fixed F2 ;;
+    codex-implementer-3) gate go; echo three >work.txt; pairflow pass --summary 'faster' --fixed F2 --test 'F2=grep -q three work.txt' ;;
     *) explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
   esac
 }

@@ -40,7 +40,7 @@ act() {
   case $seat-$round in
     implementer-1) echo one >work.txt; pairflow pass --summary 'first cut' ;;
     reviewer-1) gate go; pairflow pass --summary 'read it' --finding 'P1:no rollback' ;;
-    implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 ;;
+    implementer-2) echo two >work.txt; pairflow pass --summary 'rolled back' --fixed F1 --test 'F1=grep -q two work.txt' ;;
     *) explain | pairflow pass --summary 'all is well' --no-findings --explain - ;;
   esac
 }
