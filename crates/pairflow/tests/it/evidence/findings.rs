@@ -296,7 +296,7 @@ fn a_file_that_asks_for_changes_is_never_a_clean_review_in_any_schema() {
     for (nth, text) in asks.into_iter().enumerate() {
         let id = format!("b{nth}");
         let (_codex, claude) = handed_over(&home, &id);
-        let minor = r#"[{"severity": "minor", "file_path": "done.txt", "line_start": 1, "issue": "slow"}]"#;
+        let minor = r#"[{"severity": "nitpick", "file_path": "done.txt", "line_start": 1, "issue": "slow"}]"#;
         let nothing = format!(r#"{{"verdict": "request_changes", "summary": "no", "issues": {minor}}}"#);
         std::fs::write(&file, nothing).unwrap();
         claude.pairflow(&pass).ends(1).says("file what blocks as P0 or P1, or approve");

@@ -65,6 +65,11 @@ fn a_large_change_hides_no_weakened_test_and_what_is_too_large_is_named() {
     clean(&claude);
     home.wait_for_turn("b1", "codex");
     clean(&codex);
+    // A large change needs four looks.
+    home.wait_for_turn("b1", "claude");
+    clean(&claude);
+    home.wait_for_turn("b1", "codex");
+    clean(&codex);
     home.wait_for_state("b1", "READY_FOR_APPROVAL");
     let package = std::fs::read_to_string(home.repo.join(".pairflow/bubbles/b1/artifacts/done-package.md")).unwrap();
     assert!(package.contains("test not fully read in tests/test_a.py:1"), "{package}");

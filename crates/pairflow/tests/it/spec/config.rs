@@ -151,14 +151,14 @@ fn the_configured_agents_get_the_seats() {
     configured(&home, "[agents]\nimplementer = \"gemini\"\nreviewer = \"codex\"\n");
     home.pairflow(&["create", "--id", "b1", "--task", TASK, "--test", "true", "--start"]).ok();
     let status = home.wait_for_turn("b1", "gemini");
-    assert_eq!(status["seats"], json!({"implementer": "gemini", "reviewer": "codex"}));
+    assert_eq!(status["seats"], json!({"implementer": "gemini", "reviewer": "codex", "judge": null}));
     home.pairflow(&["env", "b1", "--agent", "claude"]).ends(1);
     let gemini = home.agent("b1", "gemini");
     gemini.write("x.txt", "x\n");
     gemini.pairflow(&["pass", "--summary", "x"]).ok();
     home.wait_for_turn("b1", "codex");
     home.pairflow(&["create", "--id", "b2", "--task", TASK, "--test", "true", "--pair", "claude,gemini"]).ok();
-    assert_eq!(home.status("b2")["seats"], json!({"implementer": "claude", "reviewer": "gemini"}));
+    assert_eq!(home.status("b2")["seats"], json!({"implementer": "claude", "reviewer": "gemini", "judge": null}));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn the_watchdog_waits_as_long_as_it_is_told() {
 fn by_default_codex_implements_and_claude_reviews() {
     let home = home();
     created(&home, "b1", &[]);
-    assert_eq!(home.status("b1")["seats"], json!({"implementer": "codex", "reviewer": "claude"}));
+    assert_eq!(home.status("b1")["seats"], json!({"implementer": "codex", "reviewer": "claude", "judge": null}));
 }
 
 #[test]

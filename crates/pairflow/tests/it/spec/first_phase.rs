@@ -17,7 +17,7 @@ fn a_bubble_runs_end_to_end_with_a_review_loop() {
     claude.pairflow(&["pass", "--summary", "not yet", "--finding", "P1:no newline at the end"]).ok();
     home.wait_for_turn("b1", "codex");
     codex.write("done.txt", "done, really\n");
-    codex.pairflow(&["pass", "--summary", "mended"]).ok();
+    codex.pairflow(&["pass", "--summary", "corrected"]).ok();
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "clean", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
@@ -116,7 +116,7 @@ fn pass_ask_human_and_converged_write_exact_envelopes() {
         .pairflow(&["pass", "--summary", "hm", "--finding", "P2:a typo", "--finding", "P1:a hole", "--intent", "task"])
         .ok();
     home.wait_for_turn("b1", "codex");
-    codex.pairflow(&["pass", "--summary", "mended"]).ok();
+    codex.pairflow(&["pass", "--summary", "corrected", "--fixed", "F1"]).ok();
     home.wait_for_turn("b1", "claude");
     claude.pairflow(&["pass", "--summary", "clean", "--no-findings"]).ok();
     home.wait_for_turn("b1", "codex");
