@@ -167,9 +167,6 @@ pub fn gates(measured: &Measured) -> Vec<Gate> {
     let least = |lab: &Lab| lab.ours.converged.min(lab.thorough.converged).min(lab.three.converged);
     let raised = hasty.ours.left.mean - default.ours.left.mean;
     let (ours, theirs) = (default.ours.turns, default.original.turns);
-    let (two, three) = (&default.thorough, &default.three);
-    let [of_two, of_three] = [two, three].map(|one| one.left.mean / default.original.left.mean.max(f64::MIN_POSITIVE));
-    let slowest = two.turns.p90.max(three.turns.p90);
     vec![
         gate(
             "Q1 P0/P1 left, ours less the original's: upper 95 % bound <= 0, default and hard",
@@ -203,14 +200,7 @@ pub fn gates(measured: &Measured) -> Vec<Gate> {
             format!("{}, {} against {}, {}", ours.median, ours.p90, theirs.median, theirs.p90),
             ours.median <= theirs.median && ours.p90 <= theirs.p90 + 1,
         ),
-        gate(
-            "T1 thorough: P0/P1 left <= 0.75 x the original's with two models, <= 0.65 x with three; p90 turns <= + 3",
-            format!(
-                "{of_two:.3} x and {of_three:.3} x; p90 {}, {} against {}",
-                two.turns.p90, three.turns.p90, theirs.p90
-            ),
-            of_two <= 0.75 && of_three <= 0.65 && slowest <= theirs.p90 + 3,
-        ),
+        thorough_gate(default),
         gate(
             "small tasks on which no review claims P0-P2 take exactly 2 reviews",
             format!("{} do not", default.odd_quiet),
@@ -222,6 +212,18 @@ pub fn gates(measured: &Measured) -> Vec<Gate> {
             least(default).min(least(hard)) > 1.0 - f64::EPSILON,
         ),
     ]
+}
+
+/// Judges the thorough reviews.
+fn thorough_gate(lab: &Lab) -> Gate {
+    let (two, three, theirs) = (&lab.thorough, &lab.three, &lab.original);
+    let [of_two, of_three] = [two, three].map(|one| one.left.mean / theirs.left.mean.max(f64::MIN_POSITIVE));
+    let (slow_two, slow_three, limit) = (two.turns.p90, three.turns.p90, theirs.turns.p90 + 3);
+    Gate {
+        promise: "T1 thorough: P0/P1 left <= 0.75 x the original's with two models, <= 0.65 x with three; p90 turns <= + 3",
+        value: format!("{of_two:.3} x and {of_three:.3} x; p90 {slow_two}, {slow_three} against {}", theirs.turns.p90),
+        holds: of_two <= 0.75 && of_three <= 0.65 && slow_two.max(slow_three) <= limit,
+    }
 }
 
 /// The columns of one measurement.
