@@ -5,7 +5,7 @@ use crate::bubble::{BubbleState, CHECK_TRIES, CommitOrder, Notice, Phase, Refusa
 use crate::facts::{Answers, CheckPlace, CleanReview, Explanation, Seat};
 use crate::findings::{Ledger, Review};
 use crate::ids::{AgentId, BubbleId, FindingId, Party};
-use crate::log::Pass;
+use crate::log::{Pass, Reason};
 use crate::policy;
 use crate::policy::{Facts, FixToTest, Policy, Unmet};
 use crate::progress::{CheckState, Returned};
@@ -266,14 +266,27 @@ impl BubbleState {
     /// Returns the hand-over of `agent` that came back and still would, as long as the agent is not known to know that.
     pub fn returned_to(&self, agent: &AgentId) -> Option<&Returned> {
         let holds = self.phase.turn().is_some_and(|turn| turn.agent == *agent);
-        self.rounds.returned.as_ref().filter(|_| holds && !self.facts().failing().is_empty())
+        let still = || !self.facts().failing().is_empty() || self.unshown_fixes().next().is_some();
+        self.rounds.returned.as_ref().filter(|_| holds && still())
+    }
+
+    /// Returns why the newest tree went back that no check and no reproducer shows: fixes, and what the person decided.
+    fn unshown_fixes(&self) -> impl Iterator<Item = &Reason> {
+        let here = self.rounds.went_back.iter().filter(|last| Some(&last.tree) == self.tree());
+        here.flat_map(|last| &last.why).filter(|reason| {
+            matches!(reason, Reason::FixNotShown { .. } | Reason::FixFails { .. } | Reason::DecidedByPerson { .. })
+        })
     }
 
     /// Returns why the work came back to `agent`, if it is its turn for that reason.
     pub fn came_back_to(&self, agent: &AgentId) -> Vec<String> {
         let implementer = |turn: &Turn| turn.agent == *agent && turn.seat == Seat::Implementer;
         let back = self.rounds.sent_back > 0 && self.phase.turn().is_some_and(implementer);
-        if back { self.failing() } else { Vec::new() }
+        if !back {
+            return Vec::new();
+        }
+        let fixes: Vec<_> = self.unshown_fixes().cloned().collect();
+        self.failing().into_iter().chain(policy::told(&fixes)).collect()
     }
 }
 

@@ -181,7 +181,8 @@ fn looks_needed(facts: Facts<'_>) -> u32 {
 
 /// Whether some agents have taken their first look at the newest tree, and others have not.
 fn is_blind(facts: Facts<'_>) -> bool {
-    let (all, here) = (facts.rules.agents.all().count() as u32, facts.rounds.reviewed.as_ref() == facts.evidence.tree());
+    let (all, here) =
+        (facts.rules.agents.all().count() as u32, facts.rounds.reviewed.as_ref() == facts.evidence.tree());
     facts.rules.review_depth == ReviewDepth::Thorough && here && (1..all).contains(&facts.looks)
 }
 

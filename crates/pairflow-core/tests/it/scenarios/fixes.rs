@@ -147,3 +147,12 @@ fn a_test_belongs_to_what_the_same_command_calls_fixed() {
     );
     assert_eq!(last("codex: pass fixes F1 by ' '"), "refused: the test of a fix must not be empty");
 }
+
+#[test]
+fn the_implementer_is_told_why_a_fix_came_back_and_the_same_words_are_one_hand_over() {
+    let mut play = filed("codex: pass 'rolls back' fixes F1 untested");
+    let codex = "codex".parse().unwrap();
+    assert_eq!(play.state.came_back_to(&codex), ["no test shows that F1 is fixed"]);
+    play.line("codex: pass 'rolls back' fixes F1 untested");
+    assert_eq!(play.lines.last().unwrap(), "same record as #4", "{:?}", play.lines);
+}
