@@ -143,7 +143,8 @@ impl Ledger {
     /// Applies a judge's decision. A P0 is dismissed by a person only.
     pub(crate) fn judged(&mut self, by: &AgentId, round: u32, judgement: &Judgement) {
         let by = Party::Agent(by.clone());
-        let Some(row) = self.get_mut(judgement.finding) else { return };
+        // What a person has waived in the meantime stays waived.
+        let Some(row) = self.get_mut(judgement.finding).filter(|row| row.is_open()) else { return };
         row.ruling = Some((judgement.ruling, by.clone()));
         let (to, settled) = match judgement.ruling {
             Ruling::Dismissed if row.severity == Severity::P0 => (RowState::Disputed, false),
@@ -199,7 +200,9 @@ impl Ledger {
         }
         if nothing {
             // What another agent has just claimed in this round waits for its implementer: it is not known to this review.
-            let new = |row: &Row| row.history.last().is_some_and(|last| last.opens_for_others(review));
+            let by_agent = |change: &&RowChange| matches!(change.by, Party::Agent(_));
+            let new =
+                |row: &Row| row.history.iter().rev().find(by_agent).is_some_and(|last| last.opens_for_others(review));
             let due = |row: &&Row| row.is_open() && (row.severity.blocks() || row.answered) && !new(row);
             let due: Vec<_> = self.rows.iter().filter(due).map(|row| row.id).collect();
             due.into_iter().for_each(|id| self.confirm(id, review.round, &by));
@@ -274,7 +277,9 @@ impl Ledger {
     /// Takes a row as closed: as disputed if that was the answer, else as fixed. A failing reproducer forbids it, and so
     /// does a blocker without an answer.
     fn confirm(&mut self, id: FindingId, round: u32, by: &Party) {
-        let row = self.get_mut(id).filter(|row| row.is_open() && !row.proven() && !row.unresolved());
+        // What the person decided to hold is closed only after the implementer has answered it.
+        let owed = |row: &Row| row.unresolved() || (row.must_be_fixed() && !row.answered);
+        let row = self.get_mut(id).filter(|row| row.is_open() && !row.proven() && !owed(row));
         let Some(row) = row else { return };
         let to = if row.state == RowState::Disputed { RowState::Disputed } else { RowState::Fixed };
         row.become_state(RowChange { settled: true, ..change(round, by, to, "") });
@@ -533,9 +538,14 @@ impl Ledger {
     }
 
     /// Applies what the reproducer of row `id` said.
-    pub(crate) fn reproduced(&mut self, id: FindingId, receipt: &Receipt, round: u32) {
+    pub(crate) fn reproduced(&mut self, id: FindingId, receipt: &Receipt, round: u32, keeps_tests: bool) {
         let Some(row) = self.get_mut(id) else { return };
         let Some(one) = row.reproducer.as_mut() else { return };
+        if keeps_tests && !one.overlay.is_empty() && matches!(receipt.outcome, Outcome::CouldNotCheck { .. }) {
+            // They may need what only the work brings, so the first work decides.
+            one.tree = Some(receipt.tree.clone());
+            return;
+        }
         let (fresh, outcome) = (one.stand == ReproducerState::Pending, &receipt.outcome);
         one.tree = Some(receipt.tree.clone());
         one.tail = if matches!(outcome, Outcome::Failed { .. }) { last_lines(&receipt.tail) } else { String::new() };

@@ -266,7 +266,8 @@ impl BubbleState {
     /// Returns the hand-over of `agent` that came back and still would, as long as the agent is not known to know that.
     pub fn returned_to(&self, agent: &AgentId) -> Option<&Returned> {
         let holds = self.phase.turn().is_some_and(|turn| turn.agent == *agent);
-        let still = || !self.facts().failing().is_empty() || self.unshown_fixes().next().is_some();
+        let fix = |reason: &Reason| matches!(reason, Reason::FixNotShown { .. } | Reason::FixFails { .. });
+        let still = || !self.facts().failing().is_empty() || self.unshown_fixes().any(fix);
         self.rounds.returned.as_ref().filter(|_| holds && still())
     }
 

@@ -521,7 +521,7 @@ pub struct HiddenLooks {
 pub fn hidden_from(state: &BubbleState, agent: &AgentId) -> HiddenLooks {
     let (rules, rounds) = (&state.rules, &state.rounds);
     let thorough = rules.review_depth == ReviewDepth::Thorough && state.phase.turn().is_some();
-    if !thorough || rounds.looks as usize >= rules.agents.all().count() {
+    if !thorough || rules.agents.all().all(|agent| rounds.reviewed_by.contains_key(agent)) {
         return HiddenLooks::default();
     }
     let here = |last: &Reviewed| last.round == rounds.round && Some(&last.tree) == state.tree();

@@ -254,9 +254,11 @@ impl Row {
 
     /// Whether the implementer disputed it, the reviewer insists, no command shows it, and nobody has decided.
     pub fn is_contested(&self) -> bool {
-        let mut changes = self.history.iter().rev().filter(|change| matches!(change.by, Party::Agent(_)));
-        let insists = changes.next().is_some_and(|last| last.to == RowState::Reopened);
-        let disputed = changes.next().is_some_and(|before| before.to == RowState::Disputed);
+        let changes = self.history.iter().rev().filter(|change| matches!(change.by, Party::Agent(_)));
+        let mut changes = changes.skip_while(|change| change.to == RowState::Reopened).peekable();
+        let insists = self.history.iter().rev().find(|change| matches!(change.by, Party::Agent(_)));
+        let insists = insists.is_some_and(|last| last.to == RowState::Reopened);
+        let disputed = changes.peek().is_some_and(|before| before.to == RowState::Disputed);
         let open = self.is_open() && self.state == RowState::Reopened && self.severity.blocks();
         open && insists && disputed && self.ruling.is_none() && self.reproducer_by().is_none()
     }

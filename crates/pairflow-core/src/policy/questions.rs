@@ -1,9 +1,9 @@
 //! The questions with which a loop stops that would not end well by itself. Each shows what both sides say, the evidence,
 //! and what each answer leads to.
 
-use crate::facts::{Receipt, RowState, Seat};
-use crate::findings::{ReproducerState, Row};
-use crate::ids::Party;
+use crate::facts::{Receipt, RowState, Ruling, Seat};
+use crate::findings::{ReproducerState, Row, RowChange};
+use crate::ids::{FindingId, Party};
 use crate::log::{Question, QuestionKind, Reason};
 use crate::policy::Facts;
 use crate::progress::Spent;
@@ -24,21 +24,21 @@ pub(in crate::policy) fn reversal(facts: Facts<'_>, row: &Row, seat: Seat) -> Qu
     let older = row.reverses.and_then(|id| facts.ledger.get(id));
     text.extend(older.map(|older| format!("\n{}", arguments(older))));
     text.push_str("\nSay which of the two holds: your message goes to the agents.");
-    text.push_str(&answers(facts, seat));
+    text.push_str(&answers(facts, seat, &[row.id]));
     Question { findings: vec![row.id], ..Question::new(QuestionKind::Reversal, text) }
 }
 
 /// The question about findings on which the agents do not agree although a judge has decided.
 pub(in crate::policy) fn deadlock(facts: Facts<'_>, seat: Seat) -> Option<Question> {
     let rows: Vec<_> = facts.ledger.open().filter(|row| row.is_deadlocked()).collect();
-    let findings: Vec<_> = rows.iter().map(|row| row.id).collect();
+    let findings: Vec<_> = rows.iter().take(TOLD).map(|row| row.id).collect();
     let mut text = match rows.as_slice() {
         [] => return None,
         [one] => format!("the agents do not agree on {}, and only you can decide it.", one.id),
         _ => "the agents do not agree on these findings, and only you can decide them.".to_owned(),
     };
     rows.iter().take(TOLD).for_each(|row| text.push_str(&format!("\n{}", arguments(row))));
-    text.push_str(&answers(facts, seat));
+    text.push_str(&answers(facts, seat, &findings));
     Some(Question { findings, ..Question::new(QuestionKind::Deadlock, text) })
 }
 
@@ -62,8 +62,9 @@ pub(in crate::policy) fn cap(facts: Facts<'_>, seat: Seat, max_looks: u32) -> Op
     if rows.len() > TOLD {
         text.push_str(&format!("\n(and {} more: pairflow findings {})", rows.len() - TOLD, facts.id));
     }
-    text.push_str(&answers(facts, seat));
-    let findings = rows.iter().map(|row| row.id).collect();
+    // Only what is told can be decided, and what a command shows is waived, not argued about.
+    let findings: Vec<_> = rows.iter().take(TOLD).filter(|row| !row.proven()).map(|row| row.id).collect();
+    text.push_str(&answers(facts, seat, &findings));
     Some(Question { findings, ..Question::new(QuestionKind::TieBreak, text) })
 }
 
@@ -140,7 +141,7 @@ pub fn quoted(receipt: &Receipt) -> String {
 }
 
 /// What each answer leads to. The first is the one that loses nothing.
-fn answers(facts: Facts<'_>, seat: Seat) -> String {
+fn answers(facts: Facts<'_>, seat: Seat, findings: &[FindingId]) -> String {
     let budget = match facts.rules.max_rounds {
         1 => "one more round".to_owned(),
         n => format!("up to {n} more rounds"),
@@ -152,8 +153,18 @@ fn answers(facts: Facts<'_>, seat: Seat) -> String {
         None => "accepts the work as it is: open findings stay open, and the package lists them".to_owned(),
     };
     let about = about_reproducers(facts);
-    let sides = "\nside-with-finding: the findings above hold and have to be fixed.\
-         \nside-with-implementer: the findings above do not hold and are dismissed.";
+    let ids = findings.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let sides = match findings.len() {
+        0 => String::new(),
+        1 => format!(
+            "\nside-with-finding: {ids} holds and has to be fixed.\
+             \nside-with-implementer: {ids} does not hold and is dismissed."
+        ),
+        _ => format!(
+            "\nside-with-finding: {ids} hold and have to be fixed.\
+             \nside-with-implementer: {ids} do not hold and are dismissed."
+        ),
+    };
     format!("{sides}\ncontinue: goes on with {agent} as {seat}, {budget}.\naccept: {accept}.{about}")
 }
 
@@ -175,7 +186,9 @@ fn about_reproducers(facts: Facts<'_>) -> String {
 fn arguments(row: &Row) -> String {
     let said = if row.detail.trim().is_empty() { String::new() } else { format!(": {}", cut(&row.detail)) };
     let mut text = format!("{} ({}), says {}{said}", row.short(), row.stands(), row.by);
-    let reply = row.history.iter().rev().find(|change| change.to == RowState::Disputed && !change.note.is_empty());
+    let judged = |by: &Party| matches!(&row.ruling, Some((Ruling::Dismissed, judge)) if judge == by);
+    let disputes = |change: &&RowChange| change.to == RowState::Disputed && !judged(&change.by);
+    let reply = row.history.iter().rev().find(disputes).filter(|change| !change.note.is_empty());
     if let Some((Party::Agent(agent), note)) = reply.map(|change| (&change.by, &change.note)) {
         text.push_str(&format!("; {agent} disputes it: {}", cut(note)));
     }

@@ -66,8 +66,9 @@ pub(super) fn test_fix(
     let Some(before) = before else { return Ok(None) };
     let after = match before.outcome {
         Outcome::Failed { timed_out: false, .. } => {
-            let with = (&snapshot.commit, place(state));
-            let after = run_test(context, command(&snapshot.tree), with, &mut kept.newest)?;
+            // What a check left behind must not make it pass either.
+            let with = (&snapshot.commit, CheckPlace::Fresh);
+            let after = run_test(context, command(&snapshot.tree), with, &mut kept.without_fix)?;
             if after.is_none() {
                 return Ok(None);
             }

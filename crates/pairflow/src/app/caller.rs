@@ -115,6 +115,17 @@ impl App {
         Ok(())
     }
 
+    /// Refuses a command that shows everything to an agent that is not to know yet what the others found.
+    pub(crate) fn refuse_during_first_look(&self, bubble: &Bubble) -> Result<(), CommandError> {
+        // A log that cannot be read is reported by the command itself.
+        let Ok(loaded) = bubble.refresh() else { return Ok(()) };
+        if self.hidden(bubble, &loaded.state).agents.is_empty() {
+            return Ok(());
+        }
+        let message = "this shows what the other agents found, and your own first look comes before that";
+        Err(CommandError::refused(message).next(format_args!("pairflow status {}", bubble.id)))
+    }
+
     /// Returns what the caller is not shown of a bubble: nothing is hidden from a person.
     ///
     /// The environment is believed here, because it can only hide something. An agent that cleared it is known by its

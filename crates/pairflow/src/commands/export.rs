@@ -45,6 +45,7 @@ fn writes(matches: &ArgMatches) -> bool {
 
 fn run(args: ExportArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.look_at(&args.bubble, "export", out)?;
+    app.refuse_during_first_look(&bubble)?;
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", bubble.id)));
     let page = PageFile::chosen(app, &file, args.force, format!("pairflow export {} --html", bubble.id))?;
     out.progress(format_args!("recomputing what the log of {} claims …", bubble.id));

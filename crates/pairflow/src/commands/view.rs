@@ -60,6 +60,7 @@ pub const ENTRY: CommandEntry = command!("view", Reading, ViewArgs, run, anyone)
 
 fn run(args: ViewArgs, app: &App, out: &mut Out) -> Result<(), CommandError> {
     let bubble = app.peek(&args.bubble, "view")?;
+    app.refuse_during_first_look(&bubble)?;
     let mut watch = WatchedBubble::new(bubble, args.pane);
     if args.once || !app.terminal.stdout {
         watch.look();

@@ -3,7 +3,8 @@
 use super::questions::{discussion, own_question, question_about};
 use crate::bubble::command::{event, has_seat, open_row};
 use crate::bubble::{
-    BubbleState, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, derived, key_of, missing_checks,
+    BubbleState, Command, Decided, HeadSeen, PassCommand, Refusal, Stage, Turn, derived, hidden_from, key_of,
+    missing_checks,
 };
 use crate::facts::{Answers, CheckPlace, Finding, Judgement, Receipt, RowState, Seat, Snapshot, Step, StepName};
 use crate::findings::Row;
@@ -172,17 +173,18 @@ fn declared(state: &BubbleState, turn: &Turn, pass: &PassCommand) -> Result<Opti
         (Seat::Reviewer, None) if pass.answers.reopened.is_empty() => Err(Refusal::NoDeclaration),
         (Seat::Reviewer, None) => Ok(Some(Vec::new())),
         (Seat::Reviewer, Some(findings)) => {
-            repeated(state, findings)?;
+            repeated(state, &pass.by, findings)?;
             Ok(Some(state.ledger.name(findings, &state.rules.risk)))
         }
     }
 }
 
 /// Whether the rows that findings say to repeat are there, each named once.
-fn repeated(state: &BubbleState, findings: &[Finding]) -> Result<(), Refusal> {
+fn repeated(state: &BubbleState, by: &AgentId, findings: &[Finding]) -> Result<(), Refusal> {
     let mut named = std::collections::BTreeSet::new();
+    let hidden = hidden_from(state, by).findings;
     for id in findings.iter().filter_map(|finding| finding.repeats) {
-        if state.ledger.get(id).is_none() {
+        if state.ledger.get(id).is_none() || hidden.contains(&id) {
             return Err(Refusal::UnknownFinding { id: id.to_string() });
         }
         if !named.insert(id) {
@@ -243,6 +245,12 @@ fn admit_answers(state: &BubbleState, by: &AgentId, seat: Seat, answers: &Answer
     if answers.disputed.iter().any(|dispute| dispute.reason.trim().is_empty()) {
         return Err(Refusal::Empty { what: "the reason of a dispute" });
     }
+    // What an agent is not shown does not exist for it.
+    let hidden = hidden_from(state, by).findings;
+    let named = answers.of_reviewer().chain(answers.retracted.iter().copied());
+    if let Some(id) = named.into_iter().find(|id| hidden.contains(id)) {
+        return Err(Refusal::UnknownFinding { id: id.to_string() });
+    }
     for id in answers.of_implementer().chain(answers.confirmed.iter().copied()) {
         open_row(state, id)?;
     }
@@ -263,6 +271,10 @@ fn admit_answers(state: &BubbleState, by: &AgentId, seat: Seat, answers: &Answer
         reasons.chain(answers.tests.iter().map(|one| (&one.command, "the test of a fix"))).find(empty)
     {
         return Err(Refusal::Empty { what });
+    }
+    let untestable = |id: &FindingId| answers.untestable.iter().any(|one| one.finding == *id);
+    if let Some(test) = answers.tests.iter().find(|test| untestable(&test.finding)) {
+        return Err(Refusal::TwoAnswers { id: test.finding });
     }
     let decided = |id: &FindingId| state.ledger.get(*id).is_some_and(Row::must_be_fixed);
     if let Some(dispute) = answers.disputed.iter().find(|dispute| decided(&dispute.finding)) {

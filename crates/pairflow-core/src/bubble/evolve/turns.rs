@@ -368,7 +368,9 @@ pub(super) fn reproduced(state: &mut BubbleState, finding: FindingId, receipt: &
     } else {
         state.evidence.could_not.remove(&WorkEvidence::tries_of(finding));
     }
-    state.ledger.reproduced(finding, receipt, state.rounds.round);
+    // Tests that came back once and cannot run on the base may need what the work brings.
+    let keeps_tests = state.evidence.snapshot.is_none() && state.rounds.acceptance_turns > 1;
+    state.ledger.reproduced(finding, receipt, state.rounds.round, keeps_tests);
 }
 
 /// The clean reviews hold for the tree that the next snapshot brings: only the base differs.

@@ -179,20 +179,23 @@ fn looks_needed(facts: Facts<'_>) -> u32 {
     needed.max(facts.rules.min_looks).max(blind as u32)
 }
 
+/// The agents of a thorough review that have not taken their first look yet, in the order in which they do.
+fn first_looks_left(facts: Facts<'_>) -> impl Iterator<Item = &AgentId> {
+    let agents = &facts.rules.agents;
+    let order = std::iter::once(&agents.reviewer).chain(&agents.second_reviewer).chain([&agents.implementer]);
+    let thorough = facts.rules.review_depth == ReviewDepth::Thorough;
+    order.filter(move |agent| thorough && !facts.rounds.reviewed_by.contains_key(*agent))
+}
+
 /// Whether some agents have taken their first look at the newest tree, and others have not.
 fn is_blind(facts: Facts<'_>) -> bool {
-    let (all, here) =
-        (facts.rules.agents.all().count() as u32, facts.rounds.reviewed.as_ref() == facts.evidence.tree());
-    facts.rules.review_depth == ReviewDepth::Thorough && here && (1..all).contains(&facts.looks)
+    let here = facts.rounds.reviewed.is_some() && facts.rounds.reviewed.as_ref() == facts.evidence.tree();
+    here && first_looks_left(facts).next().is_some()
 }
 
 /// Who takes the next of the first looks, which all agents take without knowing what the others found.
 fn blind_look(facts: Facts<'_>, by: &AgentId) -> Option<Seats> {
-    let (agents, seats) = (&facts.rules.agents, &facts.rounds.seats);
-    let all = agents.all().count() as u32;
-    let order = std::iter::once(&agents.reviewer).chain(&agents.second_reviewer).chain([&agents.implementer]);
-    let mut left = order.skip(facts.looks as usize);
-    let next = left.next().filter(|_| facts.rules.review_depth == ReviewDepth::Thorough && facts.looks < all)?;
+    let (seats, next) = (&facts.rounds.seats, first_looks_left(facts).next()?);
     match *next == seats.implementer {
         true => Some(Seats { implementer: by.clone(), reviewer: next.clone(), judge: None }),
         false => Some(Seats { reviewer: next.clone(), ..seats.clone() }),
@@ -201,8 +204,7 @@ fn blind_look(facts: Facts<'_>, by: &AgentId) -> Option<Seats> {
 
 /// The seats in which work goes back: those of the round, also if the agents have only swapped for their first looks.
 fn first_seats(facts: Facts<'_>) -> Seats {
-    let all = facts.rules.agents.all().count() as u32;
-    let blind = facts.rules.review_depth == ReviewDepth::Thorough && facts.looks == all && all > 1;
+    let blind = facts.rules.review_depth == ReviewDepth::Thorough && facts.rounds.round == 1;
     if blind { Seats::chosen(facts.rules) } else { facts.rounds.seats.clone() }
 }
 

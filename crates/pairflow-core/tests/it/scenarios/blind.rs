@@ -73,3 +73,29 @@ fn a_reproducer_of_the_first_look_sends_the_work_back_after_the_last_one() {
     let turn = play.state.phase.turn().unwrap();
     assert_eq!((turn.seat, turn.agent.as_str()), (Seat::Implementer, "codex"), "{:?}", play.lines);
 }
+
+#[test]
+fn a_blind_look_neither_closes_nor_names_what_it_is_not_shown() {
+    let dropped = "claude: pass P1 'no rollback' by 'true'";
+    let mut play = handed_over("codex claude");
+    play.line("F1 reproducer passes");
+    play.line(dropped);
+    play.line("codex: pass clean");
+    assert!(play.state.ledger.open().any(|row| row.severity.blocks()), "{:?}", play.lines);
+    let mut play = handed_over("codex claude");
+    play.line("claude: pass P1 'no rollback'");
+    for line in ["codex: pass P3 'mine' confirms F1", "codex: pass reopens F1", "codex: pass P1 'mine' repeats F1"] {
+        play.line(line);
+        assert!(play.lines.last().unwrap().contains("F1 is not"), "{line}: {:?}", play.lines);
+    }
+}
+
+#[test]
+fn a_first_look_that_does_not_count_takes_nobody_elses() {
+    let mut play = handed_over("codex claude");
+    for line in ["claude edits b.rs", "claude: pass clean", "claude: pass P1 'no rollback'"] {
+        play.line(line);
+    }
+    let turn = play.state.phase.turn().unwrap();
+    assert_eq!((turn.seat, turn.agent.as_str()), (Seat::Reviewer, "codex"), "{:?}", play.lines);
+}

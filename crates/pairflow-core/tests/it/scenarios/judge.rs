@@ -207,6 +207,37 @@ fn files_that_change_while_a_judge_decides_clear_the_clean_reviews() {
 }
 
 #[test]
+fn a_judge_leaves_alone_what_a_person_has_waived_in_the_meantime() {
+    let play = insists("human: waive F1 'known'\nclaude: upholds F1");
+    assert_eq!(rows(&play), ["F1 P1 no rollback: waived, closed"]);
+    assert!(!play.lines.last().unwrap().contains("judge"), "the turn is over: {:?}", play.lines);
+}
+
+#[test]
+fn insisting_twice_in_one_review_goes_to_a_judge_too() {
+    let play = play(
+        "start
+         codex edits a.rs
+         codex: pass
+         claude: pass P1 'no rollback'
+         codex: pass disputes F1 'there is one'
+         claude: pass P1 'none at all' repeats F1 reopens F1",
+    );
+    assert!(play.lines.last().unwrap().contains("claude judge round 2"), "{:?}", play.lines);
+}
+
+#[test]
+fn no_blanket_closes_what_the_person_upheld_and_nobody_answered() {
+    let mut play = insists("claude: upholds F1\ncodex: pass disputes F1 'no'\nhuman: reply 'add it' side-with-finding");
+    for n in 0..4 {
+        play.line("codex edits a.rs");
+        play.line(&format!("codex: pass 'try {n}'"));
+    }
+    play.line("claude: pass clean");
+    assert_eq!(rows(&play), ["F1 P1 no rollback: reopened"], "{:?}", play.lines);
+}
+
+#[test]
 fn the_brief_of_a_judge_has_both_arguments_without_names() {
     let text = brief(&insists("").state, &BriefMaterial::default()).unwrap();
     assert!(text.contains("You are claude, the judge of a dispute"), "{text}");

@@ -125,12 +125,29 @@ fn acceptance_tests_that_cannot_run_go_back_once() {
          start
          F1 cannot run
          claude: pass accepts './run' tests/task.py
-         F2 cannot run
+         F1 cannot run
          claude: pass accepts './run2' tests/task.py",
         "#1 RUNNING claude reviewer round 1
          #2 RUNNING claude reviewer round 1
-         #3 RUNNING codex implementer round 1",
+         #3 RUNNING codex implementer round 1 open: F1 P1 the acceptance tests written from the task fail [reopened]",
     );
+    // They may have needed what only the work brings.
+    let play = play(
+        "given thorough
+         start
+         F1 cannot run
+         claude: pass accepts './run' tests/task.py
+         F1 cannot run
+         claude: pass accepts './run2' tests/task.py
+         F1 reproducer fails
+         codex edits a.rs
+         codex: pass
+         F1 reproducer passes
+         codex edits a.rs
+         codex: pass 'again'",
+    );
+    assert!(play.lines[3].contains("codex implementer round 1"), "{:?}", play.lines);
+    assert_eq!(play.lines[4].trim(), "#5 RUNNING  claude reviewer round 1", "{:?}", play.lines);
 }
 
 #[test]

@@ -23,8 +23,8 @@ fn a_finding_that_asks_to_undo_an_earlier_one_stops_the_loop_with_one_question()
                     F2 P1 this waits too long (reversal), says claude\n\
                     F1 P1 no lock around the write (fixed), says claude\n\
                     Say which of the two holds: your message goes to the agents.\n\
-                    side-with-finding: the findings above hold and have to be fixed.\n\
-                    side-with-implementer: the findings above do not hold and are dismissed.\n\
+                    side-with-finding: F2 holds and has to be fixed.\n\
+                    side-with-implementer: F2 does not hold and is dismissed.\n\
                     continue: goes on with codex as implementer, up to 8 more rounds.\n\
                     accept: accepts the work as it is: open findings stay open, and the package lists them.";
     assert_eq!(asked, [(QuestionKind::Reversal, question)]);
