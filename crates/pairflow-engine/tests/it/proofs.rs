@@ -340,13 +340,17 @@ hermetic! {
         assert_eq!((left.as_str(), names(outside.path())), ("true\n", vec!["value.sh".to_owned()]));
     }
 
-    fn acceptance_tests_that_cannot_run_go_back_once_and_then_count_no_more() {
+    fn acceptance_tests_that_cannot_run_go_back_once_and_then_the_work_decides() {
         let run = Loop::start("review_depth = \"thorough\"");
         run.accept_with(&[("accept/value.sh", "exit 1\n")], "sh accept/vlaue.sh");
         assert_eq!(run.turn(), "claude reviewer");
         assert!(run.state().phase.turn().unwrap().acceptance && run.scratch().join("accept/value.sh").exists());
         run.accept_with(&[("accept/value.sh", "exit 1\n")], "no-such-runner accept");
         assert_eq!(run.turn(), "codex implementer");
+        assert_eq!(run.acceptance(), ReproducerState::Pending, "they may need what the work brings");
+        run.write("value.txt", "2\n");
+        run.pass("codex", |_| {});
+        assert_eq!(run.turn(), "claude reviewer");
         assert!(run.state().ledger.rows.iter().all(|row| !row.is_open()), "{:?}", run.state().ledger.rows);
     }
 
