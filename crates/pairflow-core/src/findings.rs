@@ -45,15 +45,6 @@ pub struct Review<'a> {
     pub discuss: bool,
 }
 
-impl RowChange {
-    /// Whether another agent opened the row in the round of `review`.
-    fn opens_for_others(&self, review: &Review<'_>) -> bool {
-        let another = matches!(&self.by, Party::Agent(by) if by != review.by);
-        let opened = matches!(self.to, RowState::Open | RowState::Reopened | RowState::Reversal) && !self.settled;
-        opened && another && self.round == review.round
-    }
-}
-
 impl Ledger {
     /// Gives names to the findings of a review that is about to be recorded: that of the row which makes the same
     /// claim, or a new one. Two findings of one review never become one. Marks what asks to undo an earlier row, and what
@@ -201,8 +192,13 @@ impl Ledger {
         if nothing {
             // What another agent has just claimed in this round waits for its implementer: it is not known to this review.
             let by_agent = |change: &&RowChange| matches!(change.by, Party::Agent(_));
-            let new =
-                |row: &Row| row.history.iter().rev().find(by_agent).is_some_and(|last| last.opens_for_others(review));
+            let new = |row: &Row| {
+                row.history
+                    .iter()
+                    .rev()
+                    .find(by_agent)
+                    .is_some_and(|last| last.opens_for_others(review.by, review.round))
+            };
             let due = |row: &&Row| row.is_open() && (row.severity.blocks() || row.answered) && !new(row);
             let due: Vec<_> = self.rows.iter().filter(due).map(|row| row.id).collect();
             due.into_iter().for_each(|id| self.confirm(id, review.round, &by));
@@ -361,7 +357,7 @@ fn absorb(row: &mut Row, finding: &Finding, review: &Review<'_>) {
     // An agent that brings a new command after the old one passed shows the fault in another way.
     if row.reproducer.as_ref().is_none_or(|one| matches!(one.stand, ReproducerState::Dropped | ReproducerState::Passes))
     {
-        let newer = pending(finding, review.by);
+        let newer = Reproducer::of(finding, review.by);
         row.reproducer = newer.or(row.reproducer.take());
     }
 }
@@ -449,7 +445,7 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
         demanded: false,
         risk: finding.risk,
         seen: finding.seen,
-        reproducer: pending(finding, review.by),
+        reproducer: Reproducer::of(finding, review.by),
         withdrawn: 0,
         reverses: finding.reverses,
         blocker: finding.blocker,
@@ -463,18 +459,6 @@ fn new_row(id: FindingId, finding: &Finding, review: &Review<'_>) -> Row {
 
 fn undoing(older: FindingId) -> String {
     format!("asks to undo {older}")
-}
-
-/// The reproducer that comes with a claim.
-fn pending(finding: &Finding, by: &AgentId) -> Option<Reproducer> {
-    Some(Reproducer {
-        command: finding.reproducer.clone()?,
-        stand: ReproducerState::Pending,
-        tree: None,
-        by: Some(by.clone()),
-        tail: String::new(),
-        overlay: finding.overlay.clone(),
-    })
 }
 
 /// Whether a finding touches core logic, security or data integrity: by its class, or by where it is.

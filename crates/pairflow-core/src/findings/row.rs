@@ -187,6 +187,29 @@ pub enum ReproducerState {
     Dropped,
 }
 
+impl Reproducer {
+    /// Returns the reproducer that comes with a claim, if there is one.
+    pub(super) fn of(finding: &Finding, by: &AgentId) -> Option<Self> {
+        Some(Self {
+            command: finding.reproducer.clone()?,
+            stand: ReproducerState::Pending,
+            tree: None,
+            by: Some(by.clone()),
+            tail: String::new(),
+            overlay: finding.overlay.clone(),
+        })
+    }
+}
+
+impl RowChange {
+    /// Whether an agent other than `by` opened the row in this round.
+    pub(super) fn opens_for_others(&self, by: &AgentId, round: u32) -> bool {
+        let another = matches!(&self.by, Party::Agent(author) if author != by);
+        let opened = matches!(self.to, RowState::Open | RowState::Reopened | RowState::Reversal) && !self.settled;
+        opened && another && self.round == round
+    }
+}
+
 impl Row {
     /// Whether nobody has closed it.
     pub fn is_open(&self) -> bool {
