@@ -254,7 +254,7 @@ impl Machine for BubbleState {
 
     const DIR: &'static str = "bubbles";
     const LOCK: &'static str = "lock";
-    const CACHE_FORMAT: u32 = 9;
+    const CACHE_FORMAT: u32 = 10;
 
     fn new(id: BubbleId) -> Self {
         Self::new(id)
